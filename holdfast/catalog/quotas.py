@@ -40,7 +40,8 @@ class Steps:
         return value in self.small or (is_step and (self.most is None or value <= self.most))
 
     def step_above(self, value: int) -> int:
-        return -(-value // self.multiple) * self.multiple
+        """Return the smallest size that is not below a value."""
+        return min(each for each in (*self.small, -(-value // self.multiple) * self.multiple) if each >= value)
 
     def __str__(self) -> str:
         end = "" if self.most is None else f" up to {self.most}"

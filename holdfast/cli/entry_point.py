@@ -7,38 +7,19 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
-from holdfast.cli.commands.cluster import (
-    events,
-    incidents,
-    inject,
-    jobs,
-    kill_node,
-    logs,
-    packages,
-    rehearse,
-    scale,
-    ssh,
-    status,
-    submit,
-    why,
-)
-from holdfast.cli.commands.deployment import down, env, images, kubernetes, up, use
-from holdfast.cli.commands.environment import check, diff, explain, import_, init, plan
-from holdfast.cli.deployed import AwsError, UnreachableError
-from holdfast.cli.submission import CommandWithArguments
-from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
+from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console
 from holdfast.environments import NoSuchEnvironmentError
-from holdfast.localcloud import LocalCloudError, ProcessError, from_environment
-from holdfast.localcloud.home import MARKER
-from holdfast.localcloud.processes import holder_of, is_going
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS, errno.ENXIO}
@@ -49,13 +30,99 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Verb:
+    panel: str
+    of: str
+    """Its module in holdfast.cli.commands, and its function, or the typer app of a group of commands."""
+    example: str = ""
+
+
+def _verb(panel: str, of: str, example: str = "") -> _Verb:
+    return _Verb(panel=panel, of=of, example=example)
+
+
+_VERBS: Mapping[str, _Verb] = {
+    "init": _verb("Environments", "environment.init:init", "holdfast init lab --name lab --region us-east-2 --yes"),
+    "check": _verb("Environments", "environment.check:check", "holdfast check slurm-p5"),
+    "explain": _verb("Environments", "environment.explain:explain", "holdfast explain HF041"),
+    "diff": _verb("Environments", "environment.diff:diff", "holdfast diff slurm-p5"),
+    "plan": _verb("Environments", "environment.plan:plan", "holdfast plan slurm-p5 --price ec2-on-demand"),
+    "import": _verb(
+        "Environments",
+        "environment.import_:import_cluster",
+        "holdfast import --cluster my-cluster --output my-cluster.yaml",
+    ),
+    "up": _verb("Deployments", "deployment.up:up", "sudo holdfast up local"),
+    "use": _verb("Deployments", "deployment.use:use", "holdfast use lab"),
+    "down": _verb("Deployments", "deployment.down:down", "sudo holdfast down"),
+    "env": _verb("Deployments", "deployment.env:env", 'eval "$(holdfast env)"'),
+    "status": _verb("Cluster", "cluster.status:status", "holdfast status --environment slurm-p5"),
+    "events": _verb("Cluster", "cluster.events:events", "holdfast events --kind node_lost --since 2h"),
+    "logs": _verb("Cluster", "cluster.logs:logs", "holdfast logs --job 7 --follow"),
+    "ssh": _verb("Cluster", "cluster.ssh:ssh", "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
+    "submit": _verb("Jobs", "cluster.submit:submit", "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
+    "packages": _verb("Jobs", "cluster.packages:packages", "sudo holdfast packages requirements.txt"),
+    "jobs": _verb("Jobs", "cluster.jobs:jobs", "holdfast jobs --failed --days 30"),
+    "why": _verb("Jobs", "cluster.why:why", "holdfast why 7"),
+    "cancel": _verb("Jobs", "cluster.jobs:cancel", "holdfast cancel 7"),
+    "scale": _verb("Jobs", "cluster.scale:scale", "holdfast scale 7 4"),
+    "incidents": _verb(
+        "Faults and recovery", "cluster.incidents:incidents", "holdfast incidents --since 1d --html incidents.html"
+    ),
+    "kill-node": _verb(
+        "Faults and recovery", "cluster.kill_node:kill_node", "sudo holdfast kill-node ip-10-1-0-11 --fault freeze"
+    ),
+    "inject": _verb(
+        "Faults and recovery", "cluster.inject:inject", "sudo holdfast inject ip-10-1-0-11 xid-79 --for 60"
+    ),
+    "rehearse": _verb("Faults and recovery", "cluster.rehearse:rehearse", "sudo holdfast rehearse train.sbatch"),
+    "images": _verb("Local cloud", "deployment.images:app"),
+    "kubernetes": _verb("Local cloud", "deployment.kubernetes:app"),
+}
+OF_FILES_ALONE = frozenset({"check", "explain", "init"})
+"""Verbs to which a local cloud does not matter."""
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name. Reading one imports its module: a verb does not load the others."""
+
+    def __getitem__(self, name: str) -> Any:
+        verb = _VERBS[name]
+        module, _, of = verb.of.partition(":")
+        imported = import_module(f"holdfast.cli.commands.{module}")
+        run = getattr(imported, of)
+        if isinstance(run, typer.Typer):
+            group = typer.main.get_group(run)
+            group.name, group.rich_help_panel = name, verb.panel
+            return group
+        settings = {"cls": Command, **getattr(imported, "SETTINGS", {})}
+        one = typer.Typer(add_completion=False)
+        one.command(name, rich_help_panel=verb.panel, epilog=f"Example: {verb.example}", **settings)(run)
+        return typer.main.get_command(one)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_VERBS)
+
+    def __len__(self) -> int:
+        return len(_VERBS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{**given, "commands": _Commands()})
+
+
 def _print_version(given: bool) -> None:  # noqa: FBT001 - as the library calls it
     if given:
+        from holdfast.localcloud.home import installed_version
+
         print(f"holdfast {installed_version()}")
         raise typer.Exit
 
 
 app = typer.Typer(
+    cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Provision HyperPod clusters as code and keep training on them running.",
@@ -71,44 +138,6 @@ def _whole(
     pass
 
 
-_VERBS: tuple[tuple[str, Callable[..., None], str], ...] = (
-    ("Environments", init.init, "holdfast init lab --name lab --region us-east-2 --yes"),
-    ("Environments", check.check, "holdfast check slurm-p5"),
-    ("Environments", explain.explain, "holdfast explain HF041"),
-    ("Environments", diff.diff, "holdfast diff slurm-p5"),
-    ("Environments", plan.plan, "holdfast plan slurm-p5 --price ec2-on-demand"),
-    ("Environments", import_.import_cluster, "holdfast import --cluster my-cluster --output my-cluster.yaml"),
-    ("Deployments", up.up, "sudo holdfast up local"),
-    ("Deployments", use.use, "holdfast use lab"),
-    ("Deployments", down.down, "sudo holdfast down"),
-    ("Deployments", env.env, 'eval "$(holdfast env)"'),
-    ("Cluster", status.status, "holdfast status --environment slurm-p5"),
-    ("Cluster", events.events, "holdfast events --kind node_lost --since 2h"),
-    ("Cluster", logs.logs, "holdfast logs --job 7 --follow"),
-    ("Cluster", ssh.ssh, "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
-    ("Jobs", submit.submit, "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
-    ("Jobs", packages.packages, "sudo holdfast packages requirements.txt"),
-    ("Jobs", jobs.jobs, "holdfast jobs --failed --days 30"),
-    ("Jobs", why.why, "holdfast why 7"),
-    ("Jobs", jobs.cancel, "holdfast cancel 7"),
-    ("Jobs", scale.scale, "holdfast scale 7 4"),
-    ("Faults and recovery", incidents.incidents, "holdfast incidents --since 1d --html incidents.html"),
-    ("Faults and recovery", kill_node.kill_node, "sudo holdfast kill-node ip-10-1-0-11 --fault freeze"),
-    ("Faults and recovery", inject.inject, "sudo holdfast inject ip-10-1-0-11 xid-79 --for 60"),
-    ("Faults and recovery", rehearse.rehearse, "sudo holdfast rehearse train.sbatch"),
-)
-_SETTINGS: dict[Callable[..., None], dict[str, Any]] = {
-    import_.import_cluster: {"name": "import"},
-    packages.packages: {"cls": CommandWithArguments},
-    submit.submit: {"cls": CommandWithArguments, "context_settings": {"ignore_unknown_options": True}},
-}
-for panel, run, example in _VERBS:
-    settings = {"cls": Command, **_SETTINGS.get(run, {})}
-    app.command(rich_help_panel=panel, epilog=f"Example: {example}", **settings)(run)
-app.add_typer(images.app, name="images", rich_help_panel="Local cloud")
-app.add_typer(kubernetes.app, name="kubernetes", rich_help_panel="Local cloud")
-
-
 def main() -> None:
     """Run the command line. User errors exit with 2 and one message; bugs keep their traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -118,7 +147,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     # Python takes handlers away before it ends: what was said holds, and nothing is left to interrupt.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-    home = _claimed_home()
+    home = None if OF_FILES_ALONE.intersection(sys.argv[1:2]) else _claimed_home()
     try:
         app(standalone_mode=True)
     except Interrupted:
@@ -134,6 +163,9 @@ def main() -> None:
 
 
 def _claimed_home() -> Path | None:
+    from holdfast.localcloud import LocalCloudError, from_environment
+    from holdfast.localcloud.processes import is_going
+
     with contextlib.suppress(LocalCloudError, OSError):
         local = from_environment()
         return local.home if local.is_claimed() and not is_going(local.home) else None
@@ -141,7 +173,12 @@ def _claimed_home() -> Path | None:
 
 
 def _taken_down(home: Path | None) -> str:
-    if home is None or ((home / MARKER).exists() and not is_going(home)):
+    if home is None:
+        return ""
+    from holdfast.localcloud.home import MARKER
+    from holdfast.localcloud.processes import holder_of, is_going
+
+    if (home / MARKER).exists() and not is_going(home):
         return ""
     holder = holder_of(home)
     if holder is not None and holder.pid == os.getpid():
@@ -151,13 +188,15 @@ def _taken_down(home: Path | None) -> str:
 
 
 def _known_failure(error: Exception) -> str | None:
-    if isinstance(error, CommandError | NoSuchEnvironmentError | LocalCloudError | ProcessError):
+    if isinstance(error, CommandError | NoSuchEnvironmentError):
         return str(error)
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
+    from holdfast.cli.deployed import AwsError, UnreachableError
+    from holdfast.localcloud import LocalCloudError, ProcessError
     from holdfast.localcloud.nodes import NodeError
 
-    if isinstance(error, NodeError | UnreachableError):
+    if isinstance(error, LocalCloudError | ProcessError | NodeError | UnreachableError):
         return str(error)
     if isinstance(error, AwsError):
         return f"AWS refused: {error}"

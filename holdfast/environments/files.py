@@ -1,6 +1,7 @@
 import contextlib
-import difflib
 from pathlib import Path
+
+from holdfast_common import closest_word
 
 _SHIPPED = Path(__file__).resolve().parent / "examples"
 
@@ -12,7 +13,8 @@ SETTINGS = "cdk.json"
 
 class NoSuchEnvironmentError(Exception):
     def __init__(self, name: str, *, known: tuple[str, ...]) -> None:
-        near = "".join(f"did you mean {one}? " for one in difflib.get_close_matches(name, known, n=1))
+        meant = closest_word(name, known)
+        near = f"did you mean {meant}? " if meant else ""
         super().__init__(
             f"there is no environment {name!r}; {near}allowed: a path to a YAML file, or one of: {', '.join(known)}"
         )

@@ -28,6 +28,7 @@ from holdfast_constructs import (
 )
 from holdfast_stacks.required import required
 from holdfast_stacks.retention import retention
+from holdfast_stacks.shared import shared
 from holdfast_stacks.subnets import existing_subnet
 
 
@@ -228,9 +229,7 @@ def lustre(
         per_unit_storage_throughput=required(
             settings.throughput_mbps_per_tib, setting="storage.lustre.throughput_mbps_per_tib"
         ),
-        efa=settings.efa,
-        metadata_iops=settings.metadata_iops,
-        compression=settings.compression,
+        **shared(settings, LustreFileSystem),
         data_repository_associations=associations,
         encryption_key=key,
         removal_policy=removal_policy(environment),

@@ -26,6 +26,7 @@ from holdfast_constructs import (
     Taint,
     key_by_name,
 )
+from holdfast_stacks.shared import shared
 from holdfast_stacks.subnets import existing_subnet
 
 
@@ -44,16 +45,13 @@ class Groups(Construct):
     def restricted_instance_groups(self) -> list[RestrictedInstanceGroup]:
         return [
             RestrictedInstanceGroup(
-                name=group.name,
-                instance_type=group.instance_type,
-                instance_count=group.instance_count,
-                threads_per_core=2 if group.threads_per_core == 2 else 1,
+                **{
+                    **shared(group, RestrictedInstanceGroup),
+                    "override_vpc": self._override(group.name, group.override_vpc),
+                    "lustre": _restricted_lustre(group.lustre),
+                },
                 volumes=[] if group.volume_gib is None else [EbsVolume(size_gib=group.volume_gib)],
-                training_plan_arn=group.training_plan_arn,
-                deep_health_checks=group.deep_health_checks,
-                override_vpc=self._override(group.name, group.override_vpc),
                 role=self._role(group.name, group.execution_role_arn),
-                lustre=_restricted_lustre(group.lustre),
             )
             for group in self._environment.cluster.restricted_instance_groups
         ]
@@ -69,30 +67,22 @@ class Groups(Construct):
     def _group(self, group: config.InstanceGroup) -> InstanceGroup:
         slurm, root = group.slurm, group.root_volume_kms_key
         return InstanceGroup(
-            name=group.name,
-            instance_type=group.instance_type,
-            instance_types=group.instance_types or (),
-            instance_count=group.total_count,
-            min_instance_count=group.min_instance_count,
-            threads_per_core=2 if group.threads_per_core == 2 else 1,
+            **{
+                **shared(group, InstanceGroup),
+                "instance_types": group.instance_types or (),
+                "instance_count": group.total_count,
+                "scheduled_update": self._scheduled_update(group),
+                "auto_patch": None if group.auto_patch is None else AutoPatch(strategy=group.auto_patch.strategy),
+                "override_vpc": self._override(group.name, group.override_vpc),
+                "lifecycle_mode": self._environment.lifecycle_mode(group),
+                "taints": [Taint(key=t.key, effect=t.effect, value=t.value or None) for t in group.taints],
+            },
             root_volume_key=None if root is None else self._key(f"{group.name}-RootVolumeKey", root),
             volumes=self._volumes(group),
-            training_plan_arn=group.training_plan_arn,
-            capacity=group.capacity,
-            deep_health_checks=group.deep_health_checks,
-            image_id=group.image_id,
-            image_release_version=group.image_release_version,
-            network_interface=group.network_interface,
-            scheduled_update=self._scheduled_update(group),
-            auto_patch=None if group.auto_patch is None else AutoPatch(strategy=group.auto_patch.strategy),
-            override_vpc=self._override(group.name, group.override_vpc),
             role=self._role(group.name, group.execution_role_arn),
             lifecycle=self._scripts(group),
-            lifecycle_mode=self._environment.lifecycle_mode(group),
             node_type=None if slurm is None else slurm.node_type,
             partition=None if slurm is None else slurm.partition,
-            labels=group.labels,
-            taints=[Taint(key=t.key, effect=t.effect, value=t.value or None) for t in group.taints],
         )
 
     def _volumes(self, group: config.InstanceGroup) -> list[EbsVolume]:

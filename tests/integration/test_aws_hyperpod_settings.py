@@ -280,8 +280,7 @@ def test_what_cannot_work_on_eks_is_refused(client, on_eks, change, words):
             "SecretArn": "arn:aws:secretsmanager:us-west-2:123456789012:secret:db-AbCdEf"}),
          "AccountingDatabase requires NodeProvisioningMode Continuous"),
         (lambda s: worker(s, KubernetesConfig={"Labels": {"a": "b"}}), "requires Orchestrator.Eks"),
-        (lambda s: worker(s, AutoPatchConfig={"PatchingStrategy": "DrainFirst", "DeploymentConfig": BATCH}),
-         "requires Orchestrator.Eks"),
+        (lambda s: worker(s, AutoPatchConfig={"PatchingStrategy": "WhenIdle"}), "requires Orchestrator.Eks"),
         (lambda s: worker(s, InstanceStorageConfigs=[
             {"FsxLustreConfig": {"DnsName": "fs-0123456789abcdef0.fsx.amazonaws.com", "MountName": "a"}}] * 2),
          "At most one FsxLustreConfig"),

@@ -1,5 +1,7 @@
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -31,23 +33,16 @@ class Nodes:
     def group(self, group: InstanceGroup) -> CfnCluster.ClusterInstanceGroupProperty:
         mounts = self.mounts if group.mounts is None else group.mounts
         return CfnCluster.ClusterInstanceGroupProperty(
+            **_same(group, CfnCluster.ClusterInstanceGroupProperty) | {"network_interface": _interface(group)},
             instance_group_name=group.name,
-            instance_count=group.instance_count,
-            min_instance_count=group.min_instance_count,
-            instance_type=group.instance_type,
             instance_requirements=_requirements(group),
             execution_role=(group.role or self.role).role_arn,
-            threads_per_core=group.threads_per_core,
             life_cycle_config=self.lifecycle.property(group),
             instance_storage_configs=[*_root_volume(group), *_volumes(group.volumes), *_mounts(mounts)] or None,
-            training_plan_arn=group.training_plan_arn,
             capacity_requirements=_capacity(group),
             on_start_deep_health_checks=list(group.deep_health_checks) or None,
-            image_id=group.image_id,
-            image_release_version=group.image_release_version,
             scheduled_update_config=None if group.scheduled_update is None else _scheduled(group.scheduled_update),
             auto_patch_config=None if group.auto_patch is None else _auto_patch(group.auto_patch),
-            network_interface=_interface(group),
             override_vpc_config=_override(group.override_vpc),
             slurm_config=_slurm(group),
             kubernetes_config=_kubernetes(group),
@@ -58,17 +53,20 @@ class Nodes:
         if group.lustre is not None:
             environment = CfnCluster.EnvironmentConfigProperty(f_sx_lustre_config=_restricted_lustre(group.lustre))
         return CfnCluster.ClusterRestrictedInstanceGroupProperty(
+            **_same(group, CfnCluster.ClusterRestrictedInstanceGroupProperty),
             instance_group_name=group.name,
-            instance_count=group.instance_count,
-            instance_type=group.instance_type,
             execution_role=(group.role or self.role).role_arn,
-            threads_per_core=group.threads_per_core,
             instance_storage_configs=_volumes(group.volumes) or None,
-            training_plan_arn=group.training_plan_arn,
             on_start_deep_health_checks=list(group.deep_health_checks) or None,
             override_vpc_config=_override(group.override_vpc),
             environment_config=environment,
         )
+
+
+def _same(of: object, structure: type) -> dict[str, Any]:
+    """Attributes that CloudFormation has under the same name."""
+    taken = inspect.signature(structure).parameters
+    return {name: value for name, value in vars(of).items() if name in taken}
 
 
 def shared_environment(environment: RestrictedEnvironment) -> CfnCluster.RestrictedInstanceGroupsConfigProperty:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.stories import Stall
-    from holdfast_common.texts import plain, visible
+    from holdfast_common.texts import closest_word, plain, visible
     from holdfast_common.timelines import IncidentReader, JobTimeline, Phase, Timeline, timeline
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Timeline",
     "Waiting",
     "When",
+    "closest_word",
     "detail_step",
     "events_log_group",
     "fault_named",
@@ -82,7 +83,7 @@ _FROM = {
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
     "Stall": "stories",
-    **dict.fromkeys(("plain", "visible"), "texts"),
+    **dict.fromkeys(("closest_word", "plain", "visible"), "texts"),
     **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }

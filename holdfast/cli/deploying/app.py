@@ -3,8 +3,9 @@
 import importlib.util
 from pathlib import Path
 
-from holdfast.cli.terminal import CommandError, installed_version
+from holdfast.cli.terminal import CommandError
 from holdfast.environments import repository_of
+from holdfast.localcloud.home import installed_version
 
 _SHIPPED = Path(__file__).resolve().parent / "data"
 

@@ -14,7 +14,6 @@ from holdfast.cli.terminal.output import (
     step,
     stream_width,
 )
-from holdfast.localcloud.home import installed_version
 
 __all__ = [
     "FILTER",
@@ -32,7 +31,6 @@ __all__ = [
     "command_of",
     "console",
     "error_console",
-    "installed_version",
     "print_json",
     "print_line",
     "print_output",

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field
 from holdfast.catalog import bounds, instance_types, kubernetes_versions
 from holdfast.catalog.facts import hyperpod_regions
 from holdfast.config.models.base import KnownValues
-from holdfast.config.refusals import Allowed, closest_word, refused
+from holdfast.config.refusals import Allowed, refused
+from holdfast_common import closest_word
 
 REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
@@ -73,7 +74,7 @@ Region = Annotated[
 ]
 AvailabilityZone = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z0-9-]*[a-z0-9])$"),
+    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z]{3}-\d[a-z]|-wl\d-[a-z0-9-]+\d)$"),
     Allowed(
         "the name of an availability zone: a region and a letter, or a Local or Wavelength Zone such as "
         "us-west-2-phx-2a",

@@ -58,6 +58,10 @@ def _capacity_above(value: object) -> int | None:
     return _CAPACITY.step_above(value) if isinstance(value, int) and value > 0 else None
 
 
+def _iops_above(value: object) -> int | None:
+    return _IOPS.step_above(value) if isinstance(value, int) and value > 0 else None
+
+
 def _metadata_iops(value: int) -> int:
     if not _IOPS.has(value):
         raise refused()
@@ -157,7 +161,7 @@ BatchSize = Annotated[
 MetadataIops = Annotated[
     int,
     AfterValidator(_metadata_iops),
-    Allowed(str(_IOPS), _IOPS.small[-1], code="HF623"),
+    Allowed(str(_IOPS), _IOPS.small[-1], _iops_above, code="HF623"),
 ]
 HomeCapacityGib = Annotated[
     int,
@@ -186,11 +190,9 @@ Paths = Annotated[
     Field(max_length=_ASSOCIATIONS.most, strict=False),
     Allowed(f"a list of at most {_ASSOCIATIONS.most} paths in the file system", []),
 ]
-ScriptPath = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z0-9._/-]+$", max_length=1024),
-    Allowed("the path of a script, from the folder of this file", "scripts/tune.sh"),
-]
+_RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]+$", max_length=1024)]
+ScriptPath = Annotated[_RelativePath, Allowed("the path of a script, from the folder of this file", "scripts/tune.sh")]
+FolderPath = Annotated[_RelativePath, Allowed("the path of a folder, from that of this file", "charts")]
 ScriptPaths = Annotated[tuple[ScriptPath, ...], Field(strict=False), Allowed("a list of paths of scripts", [])]
 EmailAddresses = Annotated[
     tuple[

@@ -7,6 +7,7 @@ from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.existing import LifecycleBucket, LifeCycleConfig
 from holdfast.config.models.lifecycle_mode import LifecycleMode
+from holdfast.config.refusals import Allowed
 
 
 class User(Model):
@@ -19,7 +20,7 @@ class User(Model):
     to 1000."""
     home: fields.AbsolutePath | None = None
     """Home directory. Default: NAME below the mount path of storage.home, else of storage.lustre, else /home"""
-    groups: Annotated[tuple[fields.UserName, ...], Field(strict=False)] = ()
+    groups: Annotated[tuple[fields.UserName, ...], Field(strict=False), Allowed("a list of names of groups", [])] = ()
     """Further groups of the nodes, such as sudo or docker. Default: none"""
 
 

@@ -112,7 +112,7 @@ class Eks(Model):
     existing names a cluster"""
     public_access_cidrs: fields.CidrList = ()
     """Addresses that may reach the Kubernetes API from the internet. Default: none, it is private"""
-    chart_archives: fields.ScriptPath | None = None
+    chart_archives: fields.FolderPath | None = None
     """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out. An
     archive has the name of its repository, with + for each slash, and .tar.gz. Default: none, the charts come from
     GitHub"""

@@ -10,7 +10,8 @@ from pydantic_core import ErrorDetails
 
 from holdfast.config.models import Environment
 from holdfast.config.reading.document import Document, Location
-from holdfast.config.refusals import Allowed, Problem, closest_word, plain, shown
+from holdfast.config.refusals import Allowed, Problem, plain, shown
+from holdfast_common import closest_word
 
 _LIKE_A_NUMBER = re.compile(r"\d[\d.-]*")
 """Text that YAML takes for a number or a day, unless it stands in quotes."""

@@ -1,13 +1,12 @@
 """Allowed values, and messages of refused ones."""
 
-from holdfast.config.refusals.allowed import Allowed, closest_word, number_in_words, refused
+from holdfast.config.refusals.allowed import Allowed, number_in_words, refused
 from holdfast.config.refusals.problems import EnvironmentFileError, Problem, dotted, plain, shown
 
 __all__ = [
     "Allowed",
     "EnvironmentFileError",
     "Problem",
-    "closest_word",
     "dotted",
     "number_in_words",
     "plain",

@@ -1,8 +1,7 @@
-"""Allowed values in words, and the closest one to a refused value."""
+"""Allowed values in words."""
 
-import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pydantic_core import PydanticCustomError
@@ -22,12 +21,6 @@ class Allowed:
 
 def refused() -> PydanticCustomError:
     return PydanticCustomError("refused", "not allowed here")
-
-
-def closest_word(word: str, words: Iterable[str]) -> str | None:
-    by_lower = {candidate.lower(): candidate for candidate in words}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
 
 
 def number_in_words(value: object) -> int | None:

@@ -1,35 +1,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.config.models import InstanceGroup, RestrictedInstanceGroup
 from holdfast.importing.draft import Draft
+from holdfast.importing.sections.settings import of_model, properties_of, read_back
 
-KNOWN = frozenset(
-    {
-        "AutoPatchConfig",
-        "CapacityRequirements",
-        "EnvironmentConfig",
-        "ExecutionRole",
-        "ImageId",
-        "ImageReleaseVersion",
-        "InstanceCount",
-        "InstanceGroupName",
-        "InstanceRequirements",
-        "InstanceStorageConfigs",
-        "InstanceType",
-        "KubernetesConfig",
-        "LifeCycleConfig",
-        "MinInstanceCount",
-        "NetworkInterface",
-        "OnStartDeepHealthChecks",
-        "OverrideVpcConfig",
-        "ScheduledUpdateConfig",
-        "SlurmConfig",
-        "ThreadsPerCore",
-        "TrainingPlanArn",
-    }
-)
-
+KNOWN = properties_of(InstanceGroup) | {"EnvironmentConfig", "InstanceStorageConfigs", "SlurmConfig"}
 STRATEGIES = ("WhenIdle", "WhenAllIdle")
+NOT_OWN = {"execution_role_arn": None, "life_cycle_config": None}
+"""As for the other groups."""
 
 
 def instance_group(
@@ -48,32 +27,22 @@ def instance_group(
     _leftover(group, KNOWN, path, imported)
     storage = group.get("InstanceStorageConfigs") or []
     mounted = any("FsxLustreConfig" in config for config in storage)
-    image = _image(group, path, imported)
     patch = group.get("AutoPatchConfig")
     update = group.get("ScheduledUpdateConfig")
     kubernetes = group.get("KubernetesConfig") or {}
-    return _compact(
-        name=group["InstanceGroupName"],
-        instance_type=group.get("InstanceType"),
-        instance_types=(group.get("InstanceRequirements") or {}).get("InstanceTypes"),
-        instance_count=group["InstanceCount"],
-        min_instance_count=group.get("MinInstanceCount"),
-        threads_per_core=_unless(group.get("ThreadsPerCore"), 1),
-        capacity=_capacity(group.get("CapacityRequirements") or {}),
-        training_plan_arn=group.get("TrainingPlanArn"),
+    found = read_back(InstanceGroup, group) | {
+        "capacity": _capacity(group.get("CapacityRequirements") or {}),
         **_volumes(storage, path, imported),
-        mount_lustre=False if lustre and not mounted else None,
-        deep_health_checks=_checks(group, path, imported),
-        **image,
-        network_interface=(group.get("NetworkInterface") or {}).get("InterfaceType"),
-        override_vpc=_override_vpc(group),
-        scheduled_update=None if update is None else _scheduled_update(update, path, imported),
-        auto_patch=None if patch is None else _auto_patch(patch, path, imported),
-        labels=kubernetes.get("Labels") or None,
-        taints=[_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
-        **own,
-        slurm=_slurm(group, path, imported),
-    )
+        "mount_lustre": False if lustre and not mounted else None,
+        "deep_health_checks": _checks(group, path, imported),
+        "image_id": _image(group, path, imported),
+        "override_vpc": _override_vpc(group),
+        "scheduled_update": None if update is None else _scheduled_update(update, path, imported),
+        "auto_patch": None if patch is None else _auto_patch(patch, path, imported),
+        "taints": [_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
+        "slurm": _slurm(group, path, imported),
+    }
+    return of_model(InstanceGroup, found | NOT_OWN | own)
 
 
 def restricted_group(group: Mapping[str, Any], *, imported: Draft, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,18 +53,13 @@ def restricted_group(group: Mapping[str, Any], *, imported: Draft, own: Mapping[
     if environment.get("S3OutputPath"):
         imported.note(path, f"its output went to {environment['S3OutputPath']}; the service chooses another place")
     volumes = _volumes(group.get("InstanceStorageConfigs") or [], path, imported)
-    return _compact(
-        name=group["InstanceGroupName"],
-        instance_type=group["InstanceType"],
-        instance_count=group["InstanceCount"],
-        threads_per_core=_unless(group.get("ThreadsPerCore"), 1),
-        volume_gib=volumes.get("volume_gib"),
-        training_plan_arn=group.get("TrainingPlanArn"),
-        deep_health_checks=_checks(group, path, imported),
-        override_vpc=_override_vpc(group),
-        **own,
-        lustre=restricted_lustre(environment.get("FSxLustreConfig")),
-    )
+    found = read_back(RestrictedInstanceGroup, group) | {
+        "volume_gib": volumes.get("volume_gib"),
+        "deep_health_checks": _checks(group, path, imported),
+        "override_vpc": _override_vpc(group),
+        "lustre": restricted_lustre(environment.get("FSxLustreConfig")),
+    }
+    return of_model(RestrictedInstanceGroup, found | NOT_OWN | own)
 
 
 def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -127,15 +91,15 @@ def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Draft) -> di
     }
 
 
-def _image(group: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any]:
+def _image(group: Mapping[str, Any], path: str, imported: Draft) -> str | None:
     version, image = group.get("ImageReleaseVersion"), group.get("ImageId")
     if version is not None:
         if image is not None:
             imported.note(f"{path}.image_release_version", f"is AMI {image} here")
-        return {"image_release_version": version}
+        return None
     if image not in (None, "default"):
         imported.note(f"{path}.image_id", "the AMI that runs now; take it out to have HyperPod's newest")
-    return {"image_id": image}
+    return image
 
 
 def _capacity(requirements: Mapping[str, Any]) -> str | None:

@@ -15,5 +15,17 @@ def read_back(model: type[BaseModel], described: Mapping[str, Any]) -> dict[str,
     return {name: value for name, value in values.items() if value is not None}
 
 
+def properties_of(model: type[BaseModel]) -> frozenset[str]:
+    """Properties, at the top of their structure, that settings of a section become."""
+    found = map(property_of, model.model_fields.values())
+    return frozenset(each.path.partition(".")[0] for each in found if each is not None)
+
+
+def of_model(model: type[BaseModel], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in the order of the model, without those that are absent or the default."""
+    given = {name: settings[name] for name in model.model_fields if settings.get(name) is not None}
+    return without_defaults(model, given)
+
+
 def without_defaults(model: type[BaseModel], section: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in section.items() if value != model.model_fields[name].default}

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 
 from holdfast.catalog.facts import type_names
-from holdfast.validation.cloudformation import Template, closest, line_of
+from holdfast.validation.cloudformation import Template, line_of
 from holdfast.validation.model import Finding
+from holdfast_common import closest_word
 
 _LONGEST = 300
 """Characters of a message; cfn-lint lists all resources of a template, or all types of a property."""
@@ -61,11 +62,11 @@ def _fix(message: str) -> str:
     if unexpected := _UNEXPECTED.search(message):
         return f"remove {unexpected[1]}, or move it to where it belongs"
     if unknown := _NO_TYPE.match(message):
-        near = closest(unknown[1], type_names())
+        near = closest_word(unknown[1], type_names())
         return f"did you mean {near}?" if near else "name a type of the CloudFormation reference"
     if choice := _CHOICES.match(message):
         names = [each.strip().strip("'") for each in choice[2].split(",")]
-        near = None if choice[1].isdigit() else closest(choice[1].strip("'"), names)
+        near = None if choice[1].isdigit() else closest_word(choice[1].strip("'"), names)
         return f"did you mean {near}?" if near else f"choose one of them: {', '.join(names[:4])}"
     if wrong := _KIND.search(message):
         return f"write {_KINDS.get(wrong[1], wrong[1])}"

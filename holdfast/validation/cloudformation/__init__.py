@@ -16,7 +16,7 @@ from holdfast.validation.cloudformation.intrinsics import ABSENT, Intrinsics
 from holdfast.validation.cloudformation.order import Order, named
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 from holdfast.validation.cloudformation.values import Linked, Node, Values, optional, required
-from holdfast.validation.cloudformation.words import closest, distance
+from holdfast.validation.cloudformation.words import distance
 
 __all__ = [
     "ABSENT",
@@ -36,7 +36,6 @@ __all__ = [
     "Text",
     "Unreadable",
     "Values",
-    "closest",
     "distance",
     "line_of",
     "named",

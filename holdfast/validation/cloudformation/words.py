@@ -1,13 +1,4 @@
-"""Nearest of several words."""
-
-import difflib
-from collections.abc import Iterable
-
-
-def closest(word: str, words: Iterable[str]) -> str | None:
-    by_lower = {each.lower(): each for each in words}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
-    return by_lower[found[0]] if found else None
+"""Distance of two words."""
 
 
 def distance(one: str, other: str) -> int:

@@ -175,7 +175,8 @@ def not_checked(code: str, path: str, *, missing: str = "") -> Finding:
         cause = why = f"{missing} is not given"
         fix = f"add {missing.rpartition('.')[2]} to the file"
     else:
-        cause, why = f"{path or 'a value'} is not known before deployment", "a value is not known before deployment"
+        why = "a value is not known before deployment"
+        cause = f"details of {path} are not known before deployment" if path else why
         fix = "check it before deployment"
     message = f"{_RULES[code].title}: not checked, {why}"
     return Finding(code=code, severity="not-checked", path=path, message=message, fix=fix, cause=cause)

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.catalog import limits
 from holdfast.validation.cloudformation import UNRESOLVED
-from holdfast.validation.from_environment.file import environment_file
+from holdfast.validation.from_environment.file import environment_file, second_zone_place
 from holdfast.validation.from_environment.governance import governance
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, restricted_lustre
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
@@ -160,7 +160,7 @@ def _control_plane_vpc(network: Settings) -> VpcConfig:
         ids, where = existing.control_plane_subnet_ids, existing.at("control_plane_subnet_ids")
         subnets: Any = ids if ids is UNRESOLVED else tuple(_existing_subnet(each, where) for each in ids)
         return VpcConfig(path=where, subnets=subnets, security_groups=())
-    where = network.at("control_plane_availability_zone")
+    where = second_zone_place(network)
     second = Subnet(
         path=where,
         places={"availability_zone_id": network.at("control_plane_availability_zone_id")},

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import BucketName, Choice, Existing, FileSystemId, Reference, Scripts, ZoneId
+from holdfast.validation.model import BucketName, Choice, Existing, FileSystemId, Reference, Scripts
 
 ROLES = "SageMaker is passed roles of its own account"
 BOUNDARIES = "a boundary is a policy of the role's account, or of AWS"
@@ -20,7 +20,6 @@ def existing(file: Settings) -> Existing:
         choices=tuple(_choices(file)),
         references=tuple(_known(_references(file))),
         scripts=tuple(_scripts(file)),
-        zone_ids=tuple(_zone_ids(file.network)),
         needs_vpc=tuple(_needs_vpc(file)),
         has_vpc=network is None or network.is_set("vpc_id"),
         roles=tuple(dict.fromkeys(role for role, _ in _roles(file))),
@@ -149,15 +148,6 @@ def _scripts(file: Settings) -> Iterator[Scripts]:
             )
         elif config is None and bucket is not None and isinstance(bucket.bucket_name, str):
             yield Scripts(path=bucket.at("bucket_name"), bucket=bucket.bucket_name, role=role, mode=None)
-
-
-def _zone_ids(network: Settings) -> Iterator[ZoneId]:
-    first, second = network.availability_zone_id, network.control_plane_availability_zone_id
-    if isinstance(first, str):
-        yield ZoneId(path=network.at("availability_zone_id"), id=first)
-    if isinstance(second, str):
-        path = network.at("control_plane_availability_zone_id")
-        yield ZoneId(path=path, id=second, beside=first if isinstance(first, str) else None)
 
 
 def _needs_vpc(file: Settings) -> Iterator[str]:

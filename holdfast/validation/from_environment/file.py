@@ -8,6 +8,12 @@ from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.model import EnvironmentFile, User
 
 
+def second_zone_place(network: Settings) -> str:
+    """Path of the setting that names the second zone, by name or by id."""
+    by_id = "control_plane_availability_zone_id"
+    return network.at(by_id if network.is_set(by_id) else "control_plane_availability_zone")
+
+
 def environment_file(file: Settings) -> EnvironmentFile:
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
@@ -19,7 +25,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "cloud": "cloud",
             "new_network": "network",
             "existing_network": "network",
-            "control_plane_zone": "network.control_plane_availability_zone",
+            "control_plane_zone": second_zone_place(network),
             "control_plane_subnets": "network.existing.control_plane_subnet_ids",
             "orchestrators": "slurm",
             "accounting_settings": "slurm.accounting",

@@ -12,36 +12,31 @@ def governance(file: Settings) -> Any:
     if settings is None:
         return None
     teams, classes = settings.teams, settings.priority_classes
-    return Governance(
-        path=settings.path,
-        places=settings.places(fair_share="fair_share", priority_classes="priority_classes"),
+    return settings.item(
+        Governance,
         fair_share=settings.fair_share if settings.policy else None,
-        priority_classes=classes
-        if classes is UNRESOLVED
-        else tuple(PriorityClass(path=each.path, places=each.places(name="name"), name=each.name) for each in classes),
+        priority_classes=classes if classes is UNRESOLVED else tuple(each.item(PriorityClass) for each in classes),
         teams=teams if teams is UNRESOLVED else tuple(_team(each) for each in teams),
     )
 
 
 def _team(team: Settings) -> TeamQuota:
     quotas = team.quota
-    return TeamQuota(
-        path=team.path,
-        places=team.places(
-            team="name", weight="weight", quotas="quota", sharing="sharing", borrow_limit="borrow_limit_percent"
-        ),
+    return team.item(
+        TeamQuota,
+        places={
+            **team.places_in(TeamQuota),
+            **team.places(team="name", quotas="quota", borrow_limit="borrow_limit_percent"),
+        },
         team=team.name,
-        weight=team.weight,
         quotas=quotas if quotas is UNRESOLVED else tuple(_quota(each) for each in quotas),
-        sharing=team.sharing,
         borrow_limit=team.borrow_limit_percent,
     )
 
 
 def _quota(quota: Settings) -> Quota:
-    return Quota(
-        path=quota.path,
-        places=quota.places(instance_type="instance_type", count="instance_count"),
-        instance_type=quota.instance_type,
+    return quota.item(
+        Quota,
+        places={**quota.places_in(Quota), "count": quota.at("instance_count")},
         count=quota.instance_count,
     )

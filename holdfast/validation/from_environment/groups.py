@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
@@ -25,8 +26,8 @@ def instance_group(
 ) -> InstanceGroup:
     types, slurm, taints = group.instance_types, group.slurm, group.taints
     partition = None if slurm is None else slurm.partition
-    return InstanceGroup(
-        path=group.path,
+    return group.item(
+        InstanceGroup,
         places={
             **group.places_in(InstanceGroup),
             **group.places(volumes="volume_gib"),
@@ -39,37 +40,29 @@ def instance_group(
         lifecycle=lifecycle,
         node_type=None if slurm is None else slurm.node_type,
         partitions=partition if partition is UNRESOLVED else () if partition is None else (partition,),
-        **{
-            **group.values_in(InstanceGroup),
-            "instance_types": () if types is None else types,
-            "instance_count": _sum(group.instance_count, group.spare_count),
-            "override_vpc": _override(group.override_vpc),
-            "taints": taints if taints is UNRESOLVED else tuple(_taint(taint) for taint in taints),
-            "scheduled_update": _scheduled(group.scheduled_update),
-            "auto_patch": _patch(group.auto_patch),
-        },
+        instance_types=() if types is None else types,
+        instance_count=_sum(group.instance_count, group.spare_count),
+        override_vpc=_optional(group.override_vpc, _override),
+        taints=taints if taints is UNRESOLVED else tuple(taint.item(Taint) for taint in taints),
+        scheduled_update=_optional(
+            group.scheduled_update, lambda update: update.item(ScheduledUpdate, deployment=_rolling(update.deployment))
+        ),
+        auto_patch=_optional(group.auto_patch, lambda patch: patch.item(AutoPatch)),
     )
 
 
 def restricted_group(group: Settings) -> RestrictedGroup:
-    return RestrictedGroup(
-        path=group.path,
+    return group.item(
+        RestrictedGroup,
         places={**group.places_in(RestrictedGroup), **group.places(volumes="volume_gib")},
         volumes=(_volume(group, None),) if group.is_set("volume_gib") else (),
-        **{
-            **group.values_in(RestrictedGroup),
-            "override_vpc": _override(group.override_vpc),
-            "lustre": None if group.lustre is None else restricted_lustre(group.lustre),
-        },
+        override_vpc=_optional(group.override_vpc, _override),
+        lustre=None if group.lustre is None else restricted_lustre(group.lustre),
     )
 
 
 def restricted_lustre(settings: Settings) -> RestrictedLustre:
-    return RestrictedLustre(
-        path=settings.path,
-        places=settings.places_in(RestrictedLustre),
-        **settings.values_in(RestrictedLustre),
-    )
+    return settings.item(RestrictedLustre)
 
 
 def _sum(working: Any, spare: Any) -> Any:
@@ -92,9 +85,12 @@ def _volume(group: Settings, kms_key: Any) -> Volume:
     return Volume(path=path, places=places, size_gib=group.volume_gib, kms_key=kms_key)
 
 
-def _override(settings: Settings | None) -> Any:
-    if settings is None or settings.is_unreadable:
-        return None if settings is None else UNRESOLVED
+def _optional(settings: Settings | None, read: Callable[[Settings], Any]) -> Any:
+    """None if absent, UNRESOLVED for what is no section."""
+    return None if settings is None else UNRESOLVED if settings.is_unreadable else read(settings)
+
+
+def _override(settings: Settings) -> VpcConfig:
     subnets, groups = settings.subnet_ids, settings.security_group_ids
     where = {"subnets": settings.at("subnet_ids"), "security_groups": settings.at("security_group_ids")}
     return VpcConfig(
@@ -115,43 +111,14 @@ def _override(settings: Settings | None) -> Any:
     )
 
 
-def _taint(taint: Settings) -> Taint:
-    return Taint(path=taint.path, places=taint.places_in(Taint), **taint.values_in(Taint))
-
-
-def _scheduled(settings: Settings | None) -> Any:
-    if settings is None or settings.is_unreadable:
-        return None if settings is None else UNRESOLVED
-    return ScheduledUpdate(
-        path=settings.path,
-        places=settings.places_in(ScheduledUpdate),
-        **settings.values_in(ScheduledUpdate) | {"deployment": _rolling(settings.deployment)},
-    )
-
-
-def _patch(settings: Settings | None) -> Any:
-    if settings is None or settings.is_unreadable:
-        return None if settings is None else UNRESOLVED
-    return AutoPatch(
-        path=settings.path,
-        places=settings.places_in(AutoPatch),
-        **settings.values_in(AutoPatch),
-    )
-
-
 def _rolling(settings: Settings | None) -> RollingUpdate | None:
     if settings is None:
         return None
     names, back = settings.rollback_alarms, settings.rollback_maximum_batch_size
-    return RollingUpdate(
-        path=settings.path,
-        places=settings.places(wait_interval_s="wait_interval_s", alarm_names="rollback_alarms"),
-        maximum_batch_size=_batch(settings.maximum_batch_size),
-        rollback_maximum_batch_size=None if back is None else _batch(back),
-        wait_interval_s=settings.wait_interval_s,
+    return settings.item(
+        RollingUpdate,
+        places={**settings.places_in(RollingUpdate), "alarm_names": settings.at("rollback_alarms")},
+        maximum_batch_size=settings.maximum_batch_size.item(BatchSize),
+        rollback_maximum_batch_size=None if back is None else back.item(BatchSize),
         alarm_names=() if names is None else names,
     )
-
-
-def _batch(settings: Settings) -> BatchSize:
-    return BatchSize(path=settings.path, places=settings.places_in(BatchSize), **settings.values_in(BatchSize))

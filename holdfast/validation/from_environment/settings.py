@@ -6,7 +6,7 @@ A broken setting hides no other, so a file is judged as far as possible.
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -18,6 +18,7 @@ from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.model import Item
 
 Location = tuple[str | int, ...]
+T = TypeVar("T", bound=Item)
 
 
 class Settings:
@@ -64,6 +65,10 @@ class Settings:
 
     def values_in(self, kind: type[Item]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._shared(kind)}
+
+    def item(self, kind: type[T], **others: Any) -> T:
+        """Item of the settings with the names of its attributes; ``others`` are those of another form."""
+        return kind(**{"path": self.path, "places": self.places_in(kind), **self.values_in(kind), **others})
 
     def _shared(self, kind: type[Item]) -> Iterator[str]:
         judged = {field.name for field in fields(kind)}

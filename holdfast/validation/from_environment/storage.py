@@ -42,8 +42,8 @@ def lustre_of(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
     if lustre is None:
         return None
     datasets, there = lustre.datasets, lustre.existing is not None
-    return LustreFileSystem(
-        path=lustre.path,
+    return lustre.item(
+        LustreFileSystem,
         places={
             **lustre.places_in(LustreFileSystem),
             **lustre.places(data_repository_associations="datasets"),
@@ -58,24 +58,20 @@ def lustre_of(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
         data_repository_associations=datasets
         if datasets is UNRESOLVED
         else tuple(_association(dataset, file.storage.data) for dataset in datasets),
-        **{
-            **lustre.values_in(LustreFileSystem),
-            "capacity_gib": _of_new(lustre, "capacity_gib"),
-            "throughput_mbps_per_tib": _of_new(lustre, "throughput_mbps_per_tib"),
-        },
+        capacity_gib=_of_new(lustre, "capacity_gib"),
+        throughput_mbps_per_tib=_of_new(lustre, "throughput_mbps_per_tib"),
     )
 
 
 def _association(dataset: Settings, data: Settings | None) -> DataRepositoryAssociation:
-    return DataRepositoryAssociation(
-        path=dataset.path,
+    return dataset.item(
+        DataRepositoryAssociation,
         places={
             **dataset.places_in(DataRepositoryAssociation),
             **dataset.places(data_repository_path="s3_uri" if dataset.is_set("s3_uri") else "s3_prefix"),
         },
         data_repository_path=_data_repository_path(dataset, data),
         waits_for_others=True,
-        **dataset.values_in(DataRepositoryAssociation),
     )
 
 
@@ -98,11 +94,10 @@ def home_of(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
     home = file.storage.home
     if home is None:
         return None
-    return OpenZfsFileSystem(
-        path=home.path,
-        places=home.places_in(OpenZfsFileSystem),
+    return home.item(
+        OpenZfsFileSystem,
         id=HOME,
         deployment_type=THERE if home.existing is not None else "SINGLE_AZ_2",
         vpc=vpc,
-        **{**home.values_in(OpenZfsFileSystem), "capacity_gib": _of_new(home, "capacity_gib")},
+        capacity_gib=_of_new(home, "capacity_gib"),
     )

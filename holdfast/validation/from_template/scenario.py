@@ -82,14 +82,17 @@ class _App:
 
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
         found: dict[int, Template] = {}
+        answered: dict[int, Mapping[str, object]] = {}
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
             answers = {name: value for (place, name), value in choice.items() if place == index}
             if parent is not None:
-                holder = found.get(self._position[id(parent.template)])
+                above = self._position[id(parent.template)]
+                holder = found.get(above)
                 if holder is None or parent.logical_id not in holder.section("Resources"):
                     continue
-                answers |= self._handed(parent, holder, found.values())
+                answers |= self._handed(parent, holder, found.values(), answered[above])
+            answered[index] = answers
             conditions = self._conditions[index]
             region = answers.get(_REGION, template.region)
             body = settled(template.body, lambda name, c=conditions, a=answers: c.holds(name, a))  # type: ignore[misc]
@@ -118,8 +121,10 @@ class _App:
             found[name] = _split(str(value)) if _is_list(definition) else value
         return found
 
-    def _handed(self, parent: Resource, holder: Template, templates: Iterable[Template]) -> Mapping[str, object]:
-        """Known parameters that a stack passes to its nested template."""
+    def _handed(
+        self, parent: Resource, holder: Template, templates: Iterable[Template], answers: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """Known parameters that a stack passes to its nested template; an empty one is passed as it is."""
         stack = holder.section("Resources")[parent.logical_id]
         given = stack.get("Properties", {}).get("Parameters") if isinstance(stack, Mapping) else None
         if not isinstance(given, Mapping):
@@ -128,7 +133,9 @@ class _App:
         handed: dict[str, object] = {}
         for name, raw in given.items():
             text = as_text(intrinsics.resolve(holder, raw))
-            if text is not None:
+            if text is None and isinstance(raw, Mapping) and raw.get("Ref") in answers:
+                handed[name] = answers[raw["Ref"]]
+            elif text is not None:
                 handed[name] = text
         return handed
 

@@ -12,7 +12,7 @@ from holdfast.validation.model.deployment import (
     groups_of,
     mounting,
 )
-from holdfast.validation.model.existing import BucketName, Choice, Existing, FileSystemId, Reference, Scripts, ZoneId
+from holdfast.validation.model.existing import BucketName, Choice, Existing, FileSystemId, Reference, Scripts
 from holdfast.validation.model.existing_facts import BucketFact, EksFact, ExistingFacts, RoleFact
 from holdfast.validation.model.facts import (
     AccountFacts,
@@ -58,6 +58,7 @@ from holdfast.validation.model.surroundings import (
     Subnet,
     Traffic,
     VpcConfig,
+    zones_of,
 )
 
 __all__ = [
@@ -125,11 +126,11 @@ __all__ = [
     "User",
     "Volume",
     "VpcConfig",
-    "ZoneId",
     "body_path",
     "groups_of",
     "mounting",
     "references_in",
     "text_of",
     "worst_first",
+    "zones_of",
 ]

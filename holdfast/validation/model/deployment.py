@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Any
 
-from holdfast.catalog import CLUSTER, Property
+from holdfast.catalog import ACCOUNTING, CLUSTER, SLURM, Property
 from holdfast.validation.model.app import App
 from holdfast.validation.model.existing import Existing
 from holdfast.validation.model.facts import AccountFacts
@@ -30,18 +30,18 @@ from holdfast.validation.model.surroundings import (
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AccountingDatabase(Item):
-    endpoint: str | None
+    endpoint: Annotated[str | None, Property(ACCOUNTING, "Endpoint")]
     """None: the source makes the database."""
-    secret_arn: str | None = None
+    secret_arn: Annotated[str | None, Property(ACCOUNTING, "SecretArn")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Slurm(Item):
     """The Slurm orchestrator (API: ClusterOrchestratorSlurmConfig)."""
 
-    config_strategy: str | None
+    config_strategy: Annotated[str | None, Property(SLURM, "SlurmConfigStrategy")]
     """None: nothing is sent, and the service takes its default."""
-    accounting: AccountingDatabase | None = None
+    accounting: Annotated[AccountingDatabase | None, Property(SLURM, "AccountingDatabase")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

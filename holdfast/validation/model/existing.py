@@ -50,13 +50,6 @@ class Scripts(Item):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ZoneId(Item):
-    id: str
-    beside: str | None = None
-    """The id of the other zone, which has to be another one."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FileSystemId(Item):
     id: str
 
@@ -71,7 +64,6 @@ class Existing(Item):
     choices: tuple[Choice, ...] = ()
     references: tuple[Reference, ...] = ()
     scripts: tuple[Scripts, ...] = ()
-    zone_ids: tuple[ZoneId, ...] = ()
     needs_vpc: tuple[str, ...] = ()
     """What has to be made in the VPC of an existing network."""
     has_vpc: bool = True

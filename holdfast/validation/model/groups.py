@@ -7,10 +7,12 @@ from typing import Annotated
 from holdfast.catalog import (
     AUTO_PATCH,
     BATCH_SIZE,
+    DEPLOYMENT,
     GROUP,
     RESTRICTED_GROUP,
     RESTRICTED_LUSTRE,
     SCHEDULED_UPDATE,
+    TAINT,
     Property,
 )
 from holdfast.validation.model.item import Item
@@ -43,9 +45,9 @@ class Mount(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Taint(Item):
-    key: str
-    value: str | None
-    effect: str
+    key: Annotated[str, Property(TAINT, "Key")]
+    value: Annotated[str | None, Property(TAINT, "Value")]
+    effect: Annotated[str, Property(TAINT, "Effect")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -65,10 +67,12 @@ ALARM_OF_APP = "arn:aws:cloudwatch:::alarm:"
 class RollingUpdate(Item):
     """How an update rolls over a group (API: DeploymentConfiguration)."""
 
-    maximum_batch_size: BatchSize | None = None
-    rollback_maximum_batch_size: BatchSize | None = None
-    wait_interval_s: int | None = None
-    alarm_names: tuple[str, ...] = ()
+    maximum_batch_size: Annotated[BatchSize | None, Property(DEPLOYMENT, "RollingUpdatePolicy.MaximumBatchSize")] = None
+    rollback_maximum_batch_size: Annotated[
+        BatchSize | None, Property(DEPLOYMENT, "RollingUpdatePolicy.RollbackMaximumBatchSize")
+    ] = None
+    wait_interval_s: Annotated[int | None, Property(DEPLOYMENT, "WaitIntervalInSeconds")] = None
+    alarm_names: Annotated[tuple[str, ...], Property(DEPLOYMENT, "AutoRollbackConfiguration")] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -76,7 +80,7 @@ class ScheduledUpdate(Item):
     """Updates of software on a schedule (API: ScheduledUpdateConfig)."""
 
     schedule_expression: Annotated[str, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
-    deployment: RollingUpdate | None = None
+    deployment: Annotated[RollingUpdate | None, Property(SCHEDULED_UPDATE, "DeploymentConfig")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,7 +89,7 @@ class AutoPatch(Item):
 
     strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
     next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
-    deployment: RollingUpdate | None = None
+    deployment: Annotated[RollingUpdate | None, Property(AUTO_PATCH, "DeploymentConfig")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

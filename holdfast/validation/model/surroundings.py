@@ -1,7 +1,7 @@
 """Parts that a cluster depends on, in AWS vocabulary: network, roles, lifecycle scripts, file systems."""
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -23,6 +23,13 @@ class Subnet(Item):
     """Whether it routes to an internet gateway."""
     vpc_cidrs: tuple[str, ...] = ()
     """Blocks of its VPC; empty or UNRESOLVED: unknown."""
+
+
+def zones_of(subnets: Sequence[Subnet]) -> list[str | None]:
+    """Zones by id, where all subnets have theirs by id, else by name; None where AWS chooses."""
+    if all(subnet.availability_zone_id is not None for subnet in subnets):
+        return [subnet.availability_zone_id for subnet in subnets]
+    return [subnet.availability_zone for subnet in subnets]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -13,8 +13,8 @@ import yaml
 from typer.testing import CliRunner
 
 from holdfast.cli.commands.environment import check
+from holdfast.cli.findings import print_findings
 from holdfast.cli.terminal import CommandError
-from holdfast.cli.views.findings import print_findings
 from holdfast.environments import NoSuchEnvironmentError
 from holdfast.validation import Finding
 from holdfast.validation.pages import EXAMPLES, changed

@@ -172,7 +172,7 @@ def test_sarif_links_to_the_page_of_a_rule_once_there_is_a_site(folder: Path, mo
         return found
 
     assert [rule for rule in rules() if "helpUri" in rule] == []
-    monkeypatch.setattr("holdfast.cli.views.findings.sarif.site_url", lambda: "https://docs.example.com")
+    monkeypatch.setattr("holdfast.cli.findings.sarif.site_url", lambda: "https://docs.example.com")
     ours = [rule for rule in rules() if rule["id"].startswith("HF")]
     assert {rule["helpUri"] for rule in ours} == {
         f"https://docs.example.com/reference/findings/{rule['id']}.html" for rule in ours

@@ -5,8 +5,8 @@ import typer
 from typer.testing import CliRunner
 
 from holdfast.cli.commands.environment import explain
+from holdfast.cli.findings import as_plain_text
 from holdfast.cli.terminal import CommandError
-from holdfast.cli.views.findings import as_plain_text
 from holdfast.validation import all_rules
 
 app = typer.Typer()

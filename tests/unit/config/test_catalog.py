@@ -163,5 +163,5 @@ def test_sizes_come_in_steps() -> None:
     sizes = Steps(small=(1500, 3000), multiple=12000, most=24000)
 
     assert [size for size in (0, 1500, 2000, 12000, 24000, 36000) if sizes.has(size)] == [1500, 12000, 24000]
-    assert sizes.step_above(12001) == 24000
+    assert [sizes.step_above(size) for size in (1, 2000, 3001, 12001)] == [1500, 3000, 12000, 24000]
     assert str(sizes) == "1500, 3000, or a multiple of 12000 up to 24000"

@@ -188,13 +188,6 @@ def test_what_has_to_be_made_in_a_vpc_asks_for_it(tmp_path: Path) -> None:
     assert codes(tmp_path, data) == [("HF081", "network.existing")]
 
 
-def test_two_zones_by_their_ids_are_two(tmp_path: Path) -> None:
-    data = document("existing-slurm")
-    data["network"]["control_plane_availability_zone_id"] = data["network"]["availability_zone_id"]
-
-    assert codes(tmp_path, data) == [("HF085", "network.control_plane_availability_zone_id")]
-
-
 @pytest.mark.parametrize(
     ("region", "zone"),
     [

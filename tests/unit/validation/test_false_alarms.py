@@ -149,6 +149,20 @@ def test_a_cluster_after_an_add_on_that_waits_for_its_nodes_is_a_circle(tmp_path
     assert "Cluster after CertManager, whose pods wait for nodes" in message
 
 
+def test_an_add_on_whose_pods_run_on_a_node_group_is_no_circle(tmp_path: Path) -> None:
+    properties = {"ClusterName": {"Ref": "ControlPlane"}, "NodeRole": "arn:aws:iam::111122223333:role/eks-nodes"}
+    changes = {
+        "Resources.NodeGroup": {"Type": "AWS::EKS::Nodegroup", "Properties": properties},
+        "Resources.CertManager.DependsOn": [],
+        f"{CLUSTER}.DependsOn": [*ORDER, "S3", "Charts", "VpcCni", "CertManager"],
+    }
+
+    found = findings_of(Example(base="eks.template.json", changes=changes), folder=tmp_path)
+
+    message = next(one.message for one in found if one.code == "HF045")
+    assert "CertManager without DependsOn NodeGroup" in message
+
+
 def test_a_setting_that_is_missing_is_named_as_what_to_add(tmp_path: Path) -> None:
     existing = {"vpc_id": "vpc-1", "subnet_id": "subnet-1", "security_group_id": "sg-1", "vpc_cidr": "10.1.0.0/16"}
     changes = {"network": {"availability_zone": "us-west-2a", "existing": existing}}

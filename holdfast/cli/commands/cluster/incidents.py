@@ -36,7 +36,6 @@ from holdfast.cli.terminal import (
     CommandError,
     console,
     error_console,
-    installed_version,
     print_json,
 )
 from holdfast.cli.views.incidents import (
@@ -52,6 +51,7 @@ from holdfast.cli.views.incidents import (
     rows_of,
 )
 from holdfast.environments import environment_file
+from holdfast.localcloud.home import installed_version
 from holdfast_common import Event, Incident, StoredEvents, events_log_group
 
 ENVIRONMENT = typer.Option(

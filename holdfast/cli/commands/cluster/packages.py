@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
-from holdfast.cli.submission import arguments_after_dashes, check_requirements, make_environment
+from holdfast.cli.submission import CommandWithArguments, arguments_after_dashes, check_requirements, make_environment
 from holdfast.cli.terminal import JSON, CommandError, console, print_json, step
+
+SETTINGS = {"cls": CommandWithArguments}
 
 
 def packages(

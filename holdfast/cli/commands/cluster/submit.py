@@ -5,6 +5,7 @@ import typer
 
 from holdfast.cli.deployed import LONG_ENVIRONMENT, locate, refuse_on_aws
 from holdfast.cli.submission import (
+    CommandWithArguments,
     SbatchArguments,
     arguments_after_dashes,
     check_fits,
@@ -16,6 +17,7 @@ from holdfast.cli.submission import (
 from holdfast.cli.terminal import JSON, CommandError, console, print_json
 
 DEFAULT_USER = "ubuntu"
+SETTINGS = {"cls": CommandWithArguments, "context_settings": {"ignore_unknown_options": True}}
 
 
 def submit(

@@ -153,7 +153,7 @@ def _described(arn: str) -> Any:
 
 
 def _print(findings: "Sequence[Finding]", *, path: Path, output: Format) -> None:
-    from holdfast.cli.views.findings import as_json, as_sarif, print_findings
+    from holdfast.cli.findings import as_json, as_sarif, print_findings
 
     if output == "text":
         print_findings(findings, checked=path)

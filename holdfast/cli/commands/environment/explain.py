@@ -17,8 +17,8 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a finding or a fault; list all findings without a code."""
+    from holdfast.cli.findings import as_plain_text
     from holdfast.cli.views import explained
-    from holdfast.cli.views.findings import as_plain_text
     from holdfast.validation import all_rules
     from holdfast.validation.cfn_lint import LEFT_OUT, linted_rule
     from holdfast.validation.pages import page

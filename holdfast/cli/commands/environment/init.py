@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.cli.repository import Answers, refusal, repository_files, write_repository
-from holdfast.cli.terminal import CommandError, console, error_console, installed_version
+from holdfast.cli.terminal import CommandError, console, error_console
+from holdfast.localcloud.home import installed_version
 
 QUESTIONS = {
     "name": "Name of the environment on AWS",

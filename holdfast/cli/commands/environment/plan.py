@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import LOG, name_problems
 from holdfast.cli.planning import PlanOptions, data_from, learned
-from holdfast.cli.terminal import CommandError, command_of, console, installed_version, print_json
+from holdfast.cli.terminal import CommandError, command_of, console, print_json
+from holdfast.localcloud.home import installed_version
 
 if TYPE_CHECKING:
     from holdfast.cli.planning.inputs import Data, Inputs

@@ -1,4 +1,4 @@
-import difflib
+from holdfast_common import closest_word
 
 from holdfast.catalog import InstanceType, instance_types
 from holdfast.config import Environment, InstanceGroup
@@ -30,9 +30,9 @@ def kind_of(name: str) -> InstanceType:
     """Return an instance type of HyperPod. Raises: PlanError: no such type."""
     kind = instance_types().get(name)
     if kind is None:
-        close = difflib.get_close_matches(name, instance_types(), n=3)
+        close = closest_word(name, instance_types())
         raise PlanError(
             f"there is no instance type '{name}' in HyperPod; allowed: "
-            f"{', '.join(close) or 'the types of the HyperPod documentation, with the prefix ml.'}"
+            f"{close or 'the types of the HyperPod documentation, with the prefix ml.'}"
         )
     return kind

@@ -71,11 +71,10 @@ def _check_group_on_eks(name: str, group: dict[str, Any]) -> None:
 def _check_group_off_eks(name: str, group: dict[str, Any]) -> None:
     if RESTRICTED in group:
         raise refuse(f"Restricted instance group '{name}' requires Orchestrator.Eks.")
-    for key in ("KubernetesConfig", "CapacityRequirements"):
+    # SageMaker developer guide, sagemaker-hyperpod-ami-auto-patching: "only for HyperPod Amazon EKS clusters"
+    for key in ("KubernetesConfig", "CapacityRequirements", "AutoPatchConfig"):
         if key in group and not (key == "CapacityRequirements" and "Spot" not in group[key]):
             raise refuse(f"{key} of instance group '{name}' requires Orchestrator.Eks.")
-    if group.get("AutoPatchConfig", {}).get("PatchingStrategy") == "DrainFirst":
-        raise refuse(f"PatchingStrategy DrainFirst of instance group '{name}' requires Orchestrator.Eks.")
 
 
 def _check_eks(settings: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.catalog import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Reference, Resource, Text, Values, required
 from holdfast.validation.from_template.resources.network import NetworkReader
-from holdfast.validation.from_template.resources.properties import places_of, read_properties
+from holdfast.validation.from_template.resources.properties import read_item
 from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, Mount, OpenZfsFileSystem, Volume
 
 LUSTRE = "FsxLustreConfig"
@@ -102,16 +102,15 @@ class StorageReader:
 
     def _lustre(self, resource: Resource) -> LustreFileSystem:
         properties = self._values.properties(resource)
-        return LustreFileSystem(
-            path=resource.path,
-            places=places_of(LustreFileSystem, resource.path),
+        return read_item(
+            LustreFileSystem,
+            properties,
             id=self._values.graph.identity(resource),
             vpc=self._network.vpc_config(
                 properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
             ),
             kept=resource.body.get("DeletionPolicy") in _KEPT,
             data_repository_associations=self._associations(resource),
-            **read_properties(LustreFileSystem, properties),
         )
 
     def _associations(self, file_system: Resource) -> Any:
@@ -122,25 +121,23 @@ class StorageReader:
 
     def _association(self, resource: Resource, others: tuple[Resource, ...]) -> DataRepositoryAssociation:
         properties = self._values.properties(resource)
-        return DataRepositoryAssociation(
-            path=resource.path,
-            places=places_of(DataRepositoryAssociation, resource.path),
+        return read_item(
+            DataRepositoryAssociation,
+            properties,
             name=self._values.graph.identity(resource),
-            file_system_path=required(properties.get("FileSystemPath").text()),
             data_repository_path=required(_uri(properties.get("DataRepositoryPath"))),
             waits_for_others=all(self._order.one_by_one(resource, other) for other in others if other is not resource),
         )
 
     def _openzfs(self, resource: Resource) -> OpenZfsFileSystem:
         properties = self._values.properties(resource)
-        return OpenZfsFileSystem(
-            path=resource.path,
-            places=places_of(OpenZfsFileSystem, resource.path),
+        return read_item(
+            OpenZfsFileSystem,
+            properties,
             id=self._values.graph.identity(resource),
             vpc=self._network.vpc_config(
                 properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
             ),
-            **read_properties(OpenZfsFileSystem, properties),
         )
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Values, optional, required
-from holdfast.validation.from_template.resources.properties import places_of, read_properties
-from holdfast.validation.model import ALARM_OF_APP, AutoPatch, BatchSize, RollingUpdate, ScheduledUpdate
+from holdfast.validation.from_template.resources.properties import read_item
+from holdfast.validation.model import ALARM_OF_APP, AutoPatch, RollingUpdate, ScheduledUpdate
 
 ALARM = "AWS::CloudWatch::Alarm"
 
@@ -14,20 +14,10 @@ class UpdateReader:
         self._values = values
 
     def scheduled_update(self, node: Node) -> ScheduledUpdate:
-        return ScheduledUpdate(
-            path=node.path,
-            places=places_of(ScheduledUpdate, node.path),
-            **read_properties(ScheduledUpdate, node),
-            deployment=optional(node.get("DeploymentConfig"), self._rolling),
-        )
+        return read_item(ScheduledUpdate, node, deployment=self._deployment(node))
 
     def auto_patch(self, node: Node) -> AutoPatch:
-        return AutoPatch(
-            path=node.path,
-            places=places_of(AutoPatch, node.path),
-            **read_properties(AutoPatch, node),
-            deployment=optional(node.get("DeploymentConfig"), self._rolling),
-        )
+        return read_item(AutoPatch, node, deployment=self._deployment(node))
 
     def alarm_names(self) -> Any:
         """Alarms of the app, by name, or by logical id if AWS names them."""
@@ -38,21 +28,11 @@ class UpdateReader:
         chosen = self._values.properties(alarm).get("AlarmName").text()
         return self._values.graph.identity(alarm) if chosen is None else chosen
 
+    def _deployment(self, node: Node) -> Any:
+        return optional(node.get("DeploymentConfig"), self._rolling)
+
     def _rolling(self, node: Node) -> RollingUpdate:
-        policy = node.get("RollingUpdatePolicy")
-        return RollingUpdate(
-            path=node.path,
-            places={
-                "maximum_batch_size": f"{policy.path}.MaximumBatchSize",
-                "rollback_maximum_batch_size": f"{policy.path}.RollbackMaximumBatchSize",
-                "wait_interval_s": f"{node.path}.WaitIntervalInSeconds",
-                "alarm_names": f"{node.path}.AutoRollbackConfiguration",
-            },
-            maximum_batch_size=optional(policy.get("MaximumBatchSize"), _batch),
-            rollback_maximum_batch_size=optional(policy.get("RollbackMaximumBatchSize"), _batch),
-            wait_interval_s=node.get("WaitIntervalInSeconds").integer(),
-            alarm_names=self._alarms(node.get("AutoRollbackConfiguration")),
-        )
+        return read_item(RollingUpdate, node, alarm_names=self._alarms(node.get("AutoRollbackConfiguration")))
 
     def _alarms(self, node: Node) -> Any:
         entries = node.items()
@@ -64,11 +44,3 @@ class UpdateReader:
             own = required(name.text()) if alarm is None else self._alarm_name(alarm)
             names.append(f"{ALARM_OF_APP}{own}" if by_arn and own is not UNRESOLVED else own)
         return UNRESOLVED if entries is None or UNRESOLVED in names else tuple(names)
-
-
-def _batch(node: Node) -> BatchSize:
-    return BatchSize(
-        path=node.path,
-        places=places_of(BatchSize, node.path),
-        **read_properties(BatchSize, node),
-    )

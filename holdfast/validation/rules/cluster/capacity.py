@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from holdfast.catalog import instance_types, limits
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, RestrictedGroup
+from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, RestrictedGroup, groups_of
 
 API = "SageMaker API reference"
 SPOT = "SageMaker developer guide, 'Using spot instances on SageMaker HyperPod'"
 PLANS = "SageMaker developer guide, 'Training plans'"
+ULTRA_SERVER = "ml.p6e-gb200."
 PLAN_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:([a-z0-9-]*):(\d{12}):training-plan/.+")
 CHECKS = ("InstanceStress", "InstanceConnectivity")
 CHECK_OF_SEVERAL = "InstanceConnectivity"
@@ -94,6 +95,31 @@ def plan_types(group: Group, _: Deployment) -> Iterator[Broken]:
             allowed=f"one of {', '.join(limits('training_plan_types'))}",
             fix="remove the plan, or write the type that it reserves" if wrong else "leave the one type of the plan",
         )
+
+
+@rule(
+    "HF739",
+    title="A training plan has as many nodes as its groups",
+    each=Cluster,
+    source="SageMaker developer guide, 'Search training plan offerings': 1, 2, 4, 8, 16, 32 or 64 instances",
+    suppressible=True,
+)
+def plan_count(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """Groups may share a plan, and leave some of its nodes unused. Of UltraServers a plan counts the servers."""
+    most = max(limits("training_plan_instances"))
+    asked: dict[str, int] = {}
+    for group in groups_of(cluster):
+        plan = group.training_plan_arn
+        if plan is None or any(name.startswith(ULTRA_SERVER) for name in group.types):
+            continue
+        asked[plan] = asked.get(plan, 0) + group.instance_count
+        if asked[plan] - group.instance_count <= most < asked[plan]:
+            yield refused(
+                group.at("instance_count"),
+                f"{asked[plan]} nodes of the plan {plan.rpartition('/')[2]}",
+                allowed=f"at most {most}, with spares and with all groups of the plan",
+                fix="take the other nodes from another plan, in a group of their own",
+            )
 
 
 @rule(

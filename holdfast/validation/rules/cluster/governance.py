@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import closest
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Governance, Quota, TeamQuota, groups_of
+from holdfast_common import closest_word
 
 PAGE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
 ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
@@ -157,7 +157,7 @@ def _types(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
                 quota.at("instance_type"),
                 f"a quota of {quota.instance_type}, which the cluster does not have",
                 allowed=f"its types {', '.join(have)}",
-                fix=f"write {closest(quota.instance_type, have) or next(iter(have))}",
+                fix=f"write {closest_word(quota.instance_type, have) or next(iter(have))}",
             )
 
 

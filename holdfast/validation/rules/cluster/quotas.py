@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Reference, closest
+from holdfast.validation.cloudformation import Reference
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
+from holdfast_common import closest_word
 
 MOST_POLICIES = bounds("log_resource_policies").most
 
@@ -89,7 +90,7 @@ def alarms(app: App, _: Deployment) -> Iterator[Broken]:
         space, name = node.get("Namespace").text(), node.get("MetricName").text()
         known = metrics.get(space) if isinstance(space, str) else None
         if known and isinstance(name, str) and name not in known:
-            meant = closest(name, known)
+            meant = closest_word(name, known)
             yield refused(
                 f"{alarm.path}.MetricName",
                 f"{name}, which {space} does not have",
@@ -156,7 +157,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
             elif (
                 isinstance(entry.value, str)
                 and not entry.value.startswith("aws.")
-                and closest(entry.value, ["aws.sagemaker"])
+                and closest_word(entry.value, ["aws.sagemaker"])
             ):
                 yield refused(entry.path, show(entry.value), allowed="aws.sagemaker", fix="write aws.sagemaker")
         for entry in kinds.items() or ():
@@ -170,7 +171,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
                     entry.path,
                     show(entry.value),
                     allowed=", ".join(known),
-                    fix=f"did you mean {closest(entry.value, known) or known[0]}?",
+                    fix=f"did you mean {closest_word(entry.value, known) or known[0]}?",
                 )
 
 
@@ -211,5 +212,5 @@ def budgets(app: App, _: Deployment) -> Iterator[Broken]:
                     f"{budget.path}.Budget.{name}",
                     show(value.value),
                     allowed=", ".join(allowed),
-                    fix=f"write {closest(value.value, allowed) or allowed[0]}",
+                    fix=f"write {closest_word(value.value, allowed) or allowed[0]}",
                 )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Node, closest
+from holdfast.validation.cloudformation import Node
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccessEntry, App, Deployment, EksControlPlane, text_of
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, CLUSTER, ENTRY, SERVICE_BLOCKS, network_of
+from holdfast_common import closest_word
 
 ACCESS = "EKS user guide, 'Create access entries' and 'Review access policy permissions'"
 MOST_BLOCKS = bounds("public_access_cidrs").most
@@ -40,7 +41,7 @@ def access_entries(item: AccessEntry | App, deployment: Deployment) -> Iterator[
                 f"{entry.path}.Type",
                 show(kind),
                 allowed=", ".join(_ENTRY_TYPES),
-                fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}",
+                fix=f"write {closest_word(kind, _ENTRY_TYPES) or 'STANDARD'}",
             )
         if kind in _NODE_TYPES and kind not in ("HYPERPOD_LINUX", "EC2") and node.get("AccessPolicies").items():
             yield refused(
@@ -184,7 +185,7 @@ def _access_policy(policy: Node, known: set[str]) -> Iterator[Broken]:
                 allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
                 fix=f"write arn:aws:eks::aws:cluster-access-policy/{name}",
             )
-        elif name not in known and "${" not in name and (meant := closest(name, known)):
+        elif name not in known and "${" not in name and (meant := closest_word(name, known)):
             yield refused(arn.path, name, allowed=", ".join(sorted(known)[:6]), fix=f"did you mean {meant}?")
     kind, spaces = policy.get("AccessScope", "Type").text(), policy.get("AccessScope", "Namespaces")
     if kind == "namespace" and not spaces.present:

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import closest
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_in, principals, role_of
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, cluster_of
+from holdfast_common import closest_word
 
 POD_IDENTITY = "EKS user guide, 'Learn how EKS Pod Identity grants pods access to AWS services'"
 _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)")
@@ -21,7 +21,7 @@ def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
     known = set(page_fact("eks_addons"))
     for _addon, node in app.each(ADDON):
         name = node.get("AddonName")
-        if isinstance(name.value, str) and name.value not in known and (meant := closest(name.value, known)):
+        if isinstance(name.value, str) and name.value not in known and (meant := closest_word(name.value, known)):
             yield refused(name.path, show(name.value), allowed="add-ons of EKS", fix=f"did you mean {meant}?")
 
 

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from holdfast.catalog import kubernetes_versions
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPlane, groups_of
+from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPlane, groups_of, zones_of
 
 EKS = "SageMaker developer guide, 'Getting started with Amazon EKS support in SageMaker HyperPod'"
+
+_OUTSIDE = re.compile(r"(?<=\d)-(?:wl\d|[a-z]{3}-?\d).*$")
+"""What follows a region's name, or its short form in ids, where a zone is a Local or Wavelength Zone."""
+_FIRST = {"availability_zone": "a", "availability_zone_id": "-az1"}
 
 
 @rule(
@@ -117,8 +121,8 @@ def two_zones(plane: EksControlPlane, deployment: Deployment) -> Iterator[Broken
     needs a small subnet only.
     """
     subnets = plane.vpc.subnets
-    zones = {zone for subnet in subnets if len(subnets) > 1 and (zone := subnet.availability_zone) is not None}
-    unsaid = sum(subnet.availability_zone is None for subnet in subnets) if len(subnets) > 1 else 0
+    found = zones_of(subnets) if len(subnets) > 1 else []
+    zones, unsaid = {zone for zone in found if zone is not None}, found.count(None)
     if len(zones) + unsaid < 2:
         yield refused(
             plane.vpc.at("subnets"),
@@ -132,10 +136,11 @@ def two_zones(plane: EksControlPlane, deployment: Deployment) -> Iterator[Broken
     "HF351",
     title="EKS takes the zones of the control plane's subnets",
     each=EksControlPlane,
-    source="EKS user guide, 'View Amazon EKS networking requirements', subnet requirements for clusters",
+    source="EKS user guide, 'View Amazon EKS networking requirements', subnet requirements for clusters; 'Create "
+    "self-managed Amazon Linux nodes': subnets of Local and Wavelength Zones are not passed to a cluster",
 )
 def zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
-    """The control plane's network interfaces cannot be in a few old zones, nor in Wavelength Zones."""
+    """The control plane's network interfaces cannot be in a few old zones, nor in Local and Wavelength Zones."""
     for subnet in plane.vpc.subnets:
         if subnet.availability_zone_id in page_fact("eks_refused_zones"):
             yield refused(
@@ -144,12 +149,15 @@ def zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
                 allowed=f"zones other than {', '.join(page_fact('eks_refused_zones'))}",
                 fix="take another zone of the region",
             )
-        elif subnet.is_known("availability_zone") and re.search(r"-wl\d-", subnet.availability_zone or ""):
+            continue
+        by = "availability_zone" if subnet.availability_zone_id is None else "availability_zone_id"
+        zone = (getattr(subnet, by) or "") if subnet.is_known(by) else ""
+        if _OUTSIDE.search(zone):
             yield refused(
-                subnet.at("availability_zone"),
-                f"{subnet.availability_zone}, a Wavelength Zone, for the control plane",
+                subnet.at(by),
+                f"{zone}, a Local or Wavelength Zone, for the control plane",
                 allowed="Availability Zones",
-                fix=f"take a zone such as {(subnet.availability_zone or '').partition('-wl')[0]}a",
+                fix=f"take a zone of the region such as {_OUTSIDE.sub(_FIRST[by], zone)}",
             )
 
 

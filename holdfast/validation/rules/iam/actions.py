@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog.facts import iam_actions
-from holdfast.validation.cloudformation import Node, closest
+from holdfast.validation.cloudformation import Node
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import (
     Grant,
 )
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.iam.statements import all_grants
+from holdfast_common import closest_word
 
 
 @rule(
@@ -79,7 +80,7 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
     known = iam_actions(service)
     if not known:
         if re.fullmatch(r"[a-z0-9-]+", service):
-            meant = closest(
+            meant = closest_word(
                 service,
                 (
                     "s3",
@@ -117,7 +118,7 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
                 place, f"{action}, which matches no action", allowed=f"actions of {service}", fix="correct the pattern"
             )
     elif name not in known:
-        meant = closest(name, known)
+        meant = closest_word(name, known)
         written = _as_written(grant, action)
         yield refused(
             place,

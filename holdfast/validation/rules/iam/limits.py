@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import EKS_ACTIONS, NODE_ACTIONS, VPC_ACTIONS, managed_policies
-from holdfast.validation.cloudformation import Node, Resource, closest, distance
+from holdfast.validation.cloudformation import Node, Resource, distance
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import (
     ROLE,
@@ -17,6 +17,7 @@ from holdfast.validation.iam import (
 )
 from holdfast.validation.model import MANAGED_POLICY, App, Deployment, text_of
 from holdfast.validation.rules.iam.statements import HYPERPOD_IAM, IAM, MISSPELT
+from holdfast_common import closest_word
 
 LONG_NAME = 24
 POLICIES = bounds("managed_policies").most
@@ -143,7 +144,7 @@ def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
             short = name.rpartition("/")[2]
             policy = known.get(short)
             if policy is None:
-                meant = closest(short, known)
+                meant = closest_word(short, known)
                 far = MISSPELT if len(short) < LONG_NAME else 2 * MISSPELT
                 if meant is not None and distance(meant, short) <= far:
                     yield refused(

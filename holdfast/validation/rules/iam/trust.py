@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from holdfast.validation.cloudformation import Resource, closest, distance
+from holdfast.validation.cloudformation import Resource, distance
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import (
     ROLE,
@@ -17,6 +17,7 @@ from holdfast.validation.iam import (
 )
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.iam.statements import HYPERPOD_IAM, IAM, MISSPELT, all_grants
+from holdfast_common import closest_word
 
 _TAKERS: Mapping[tuple[str, str], str] = {
     ("AWS::EKS::Cluster", "RoleArn"): "eks.amazonaws.com",
@@ -243,5 +244,5 @@ def _misspelt_service(text: str) -> str | None:
     name = text.partition(".amazonaws.com")[0]
     if name in _SERVICES or name.count(".") > 1 or re.search(r"-\d$", name):
         return None
-    meant = closest(name, _SERVICES)
+    meant = closest_word(name, _SERVICES)
     return f"{meant}.amazonaws.com" if meant is not None and distance(meant, name) <= MISSPELT else None

@@ -4,7 +4,16 @@ from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import instance_types
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, SecurityGroup, Traffic, groups_of
+from holdfast.validation.model import (
+    Cluster,
+    Deployment,
+    Group,
+    InstanceGroup,
+    SecurityGroup,
+    Traffic,
+    groups_of,
+    zones_of,
+)
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_security_groups, vpc_of
 
 EFA = "EC2 user guide, 'Get started with EFA': a security group that allows all traffic to and from itself"
@@ -72,7 +81,7 @@ def efa_in_one_zone(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         vpc = vpc_of(group, cluster)
         if vpc is None or not efa_interfaces(group):
             continue
-        zones = sorted({zone for subnet in vpc.subnets if (zone := subnet.availability_zone) is not None})
+        zones = sorted({zone for zone in zones_of(vpc.subnets) if zone is not None})
         if len(zones) > 1:
             yield refused(
                 vpc.at("subnets"),

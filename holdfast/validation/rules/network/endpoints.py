@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Node, Resource, Text, closest
+from holdfast.validation.cloudformation import Node, Resource, Text
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.network.templates import ENDPOINT, GROUP, SUBNET, VPC, node_subnets, vpc_of
+from holdfast_common import closest_word
 
 PRIVATELINK = "AWS PrivateLink guide, 'Access an AWS service using an interface VPC endpoint'"
 GATEWAY = "AWS PrivateLink guide, 'Gateway endpoints'"
@@ -100,7 +101,7 @@ def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
                     fix=f"write com.amazonaws.REGION.{name.rpartition('.')[2]}",
                 )
         elif service not in known:
-            meant = closest(service, known)
+            meant = closest_word(service, known)
             if meant is not None:
                 yield refused(
                     node.get("ServiceName").path,

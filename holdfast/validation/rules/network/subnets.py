@@ -15,6 +15,7 @@ from holdfast.validation.model import (
     UnresolvedError,
     VpcConfig,
     groups_of,
+    zones_of,
 )
 from holdfast.validation.rules.lifecycle import ERRORS
 
@@ -171,6 +172,8 @@ def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     The name of a zone is that of its region and a letter; that of a Local or Wavelength Zone continues with a place, as
     in us-west-2-phx-2a.
     """
+    if subnet.availability_zone_id is not None:
+        return  # HF085
     zone, region = subnet.availability_zone, deployment.region
     if zone in DUMMY_ZONES:
         raise UnresolvedError(subnet.at("availability_zone"))
@@ -250,21 +253,21 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
     each=EnvironmentFile,
     source="RDS user guide, 'Working with a DB instance in a VPC': a subnet group covers two zones",
 )
-def accounting_in_two_zones(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+def accounting_in_two_zones(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """The database that `slurm.accounting: {create: true}` makes wants subnets in two zones, as RDS does for all."""
-    if file.accounting_created and not _has_second_zone(file):
+    if file.accounting_created and not _has_second_zone(file, deployment.cluster.vpc):
         yield refused(
             file.at("control_plane_zone" if file.new_network else "control_plane_subnets"),
             "no second zone for the database that slurm.accounting asks for",
             allowed="subnets in two zones",
-            fix="add control_plane_availability_zone"
-            if file.new_network
-            else "add two subnets to control_plane_subnet_ids",
+            fix="name a second zone" if file.new_network else "add two subnets to control_plane_subnet_ids",
         )
 
 
-def _has_second_zone(file: EnvironmentFile) -> bool:
-    return file.control_plane_zone is not None if file.new_network else file.control_plane_subnets >= 2
+def _has_second_zone(file: EnvironmentFile, nodes: VpcConfig | None) -> bool:
+    if not file.new_network:
+        return file.control_plane_subnets >= 2
+    return file.control_plane_zone not in (None, *zones_of(() if nodes is None else nodes.subnets))
 
 
 def all_vpcs(cluster: Cluster) -> list[VpcConfig]:

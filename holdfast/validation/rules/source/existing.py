@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.model import App, Choice, Deployment, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model import App, Choice, Deployment, EnvironmentFile, Existing, Reference, Scripts, Subnet
 
 OURS = "Holdfast"
 ROLE_POLICY = "SageMaker developer guide, 'AWS managed policy: AmazonSageMakerClusterInstanceRolePolicy'"
@@ -172,24 +172,21 @@ def hook_of_the_mode(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF085",
-    title="Zone ids are of the region, and the second zone is another one",
-    each=ZoneId,
+    title="Zone ids are of the region",
+    each=(Subnet, EnvironmentFile),
     source="RAM user guide, 'Availability Zone IDs for your AWS resources'",
 )
-def zone_ids(zone: ZoneId, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The id of a zone begins with a short form of its region: use1-az4 is in us-east-1. What wants two zones wants two.
-    """
+def zone_ids(item: Subnet | EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
+    """The id of a zone begins with a short form of its region: use1-az4 is in us-east-1."""
     prefix = _prefix(deployment.region or "")
-    if prefix is not None and not re.match(rf"{prefix}-", zone.id):
+    zone = item.availability_zone_id if isinstance(item, Subnet) else item.control_plane_zone
+    if prefix is not None and re.search(r"-az\d+$", zone or "") and not re.match(rf"{prefix}-", zone or ""):
         yield refused(
-            zone.path,
-            zone.id,
+            item.at("availability_zone_id" if isinstance(item, Subnet) else "control_plane_zone"),
+            zone or "",
             allowed=f"an id of {deployment.region}, which begins with {prefix}-",
             fix=f"write {prefix}-az1, or the one where your capacity is",
         )
-    if zone.id == zone.beside:
-        yield refused(zone.path, f"{zone.id} twice", allowed="another zone than the first", fix="take another zone")
 
 
 def _prefix(region: str) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds, least_metadata_iops, limits, steps
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
+from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting, zones_of
 from holdfast.validation.rules.network import vpc_of
 
 FSX = "FSx API reference"
@@ -38,7 +38,7 @@ def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]
             lustre.at("capacity_gib"),
             "no capacity" if capacity is None else f"{capacity} GiB",
             allowed=str(allowed),
-            fix=f"write {max(allowed.step_above(capacity or 1), allowed.small[0])}",
+            fix=f"write {allowed.step_above(capacity or 1)}",
         )
 
 
@@ -284,14 +284,15 @@ def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broke
 
 
 def _zones_differ(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
-    own = {subnet.availability_zone for subnet in lustre.vpc.subnets} - {None}
+    own = lustre.vpc.subnets
     for group in mounting(lustre.id, deployment):
         vpc = vpc_of(group, deployment.cluster)
-        zones = {subnet.availability_zone for subnet in vpc.subnets} - {None} if vpc is not None else set()
-        if own and zones - own:
+        known = zones_of((*own, *(() if vpc is None else vpc.subnets)))
+        its, zones = {*known[: len(own)]} - {None}, {*known[len(own) :]} - {None}
+        if its and zones - its:
             yield Broken(
                 path=group.at("override_vpc") if group.override_vpc is not None else lustre.vpc.at("subnets"),
                 message=f"group {group.name} is in {', '.join(sorted(map(str, zones)))}, "
-                f"its file system in {', '.join(sorted(map(str, own)))}",
+                f"its file system in {', '.join(sorted(map(str, its)))}",
                 fix="put them into one zone",
             )

@@ -112,12 +112,16 @@ def mount_paths_differ(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     source="Filesystem Hierarchy Standard 3.0",
 )
 def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
-    """A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached."""
+    """
+    A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached. Folders below
+    those, and below HyperPod's own such as /opt/ml, belong to the image too.
+    """
     path = (mount.mount_path or "").rstrip("/")
-    if mount.mount_path is not None and path in ("", *limits("system_paths")):
+    below = next((tree for tree in limits("system_trees") if path.startswith(f"{tree}/")), "")
+    if mount.mount_path is not None and (below or path in ("", *limits("system_paths"))):
         yield refused(
             mount.at("mount_path"),
-            f"{show(mount.mount_path)}, where the node's image has files",
+            f"{show(mount.mount_path)}, where the node's image has files" + (f" in {below}" if below else ""),
             allowed="a path of its own",
             fix=f"write {'/fsx' if mount.kind == 'lustre' else '/home'}",
         )

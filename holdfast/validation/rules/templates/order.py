@@ -215,17 +215,17 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
         ]
         if not nodes or any(is_before(app, each, addon) for each in nodes):
             continue
-        waiting = [each for each in nodes if is_before(app, addon, each)]
-        if waiting:
-            names = ", ".join(each.logical_id for each in waiting)
+        others = [each for each in nodes if not is_before(app, addon, each)]
+        if not others:
+            names = ", ".join(each.logical_id for each in nodes)
             yield refused(
-                f"{body_path(waiting[0])}.DependsOn",
+                f"{body_path(nodes[0])}.DependsOn",
                 f"{names} after {addon.logical_id}, whose pods wait for nodes",
                 allowed="an add-on after what brings nodes",
-                fix=f"let {addon.logical_id} depend on {waiting[0].logical_id}, not the other way round",
+                fix=f"let {addon.logical_id} depend on {nodes[0].logical_id}, not the other way round",
             )
         else:
-            yield too_late(addon, nodes[0], "what brings nodes")
+            yield too_late(addon, others[0], "what brings nodes")
 
 
 @rule(

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.validation.cloudformation import Template, closest
+from holdfast.validation.cloudformation import Template
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.templates.references import functions_in
+from holdfast_common import closest_word
 
 PARAMETERS = "CloudFormation user guide, 'CloudFormation template Parameters syntax'"
 STACK = "AWS::CloudFormation::Stack"
@@ -73,7 +74,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
         takes, given = template.section("Parameters"), node.get("Parameters").keys()
         for name in given or ():
             if name not in takes:
-                meant = closest(name, takes)
+                meant = closest_word(name, takes)
                 yield refused(
                     f"{stack.path}.Parameters.{name}",
                     f"{name}, which {url} does not take",
@@ -141,7 +142,7 @@ def _lookup(template: Template, known: Mapping[str, Any], argument: list[Any], p
     if not isinstance(name, str):
         return
     if name not in known:
-        meant = closest(name, known)
+        meant = closest_word(name, known)
         yield refused(
             path,
             f"the mapping {name}, which is not there",
@@ -152,7 +153,7 @@ def _lookup(template: Template, known: Mapping[str, Any], argument: list[Any], p
     rows = known[name] if isinstance(known[name], Mapping) else {}
     for value, what in _values(template, first):
         if value not in rows:
-            meant = closest(value, map(str, rows))
+            meant = closest_word(value, map(str, rows))
             yield refused(
                 path,
                 f"{name} without the key {value}{what}",
@@ -165,7 +166,7 @@ def _lookup(template: Template, known: Mapping[str, Any], argument: list[Any], p
     for value, what in _values(template, second):
         if columns and not all(value in row for row in columns):
             names = dict.fromkeys(str(each) for row in columns for each in row)
-            meant = closest(value, names)
+            meant = closest_word(value, names)
             yield refused(
                 path,
                 f"{name} without {value}{what}",
@@ -206,7 +207,7 @@ def _outputs(app: App, template: Template, path: str, function: str, argument: A
             fix=f"write {parts[0]}.Outputs.{parts[1]}",
         )
     elif gives is not None and name not in gives:
-        meant = closest(name, gives)
+        meant = closest_word(name, gives)
         yield refused(
             path,
             f"the output {name}, which {parts[0]} does not give",

@@ -16,7 +16,7 @@ from holdfast.catalog.facts import (
     regions,
     regions_of,
 )
-from holdfast.validation.cloudformation import Node, Template, Text, closest
+from holdfast.validation.cloudformation import Node, Template, Text
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     App,
@@ -30,6 +30,7 @@ from holdfast.validation.model import (
     text_of,
 )
 from holdfast.validation.rules.network import vpc_of
+from holdfast_common import closest_word
 
 REGIONS = "regions of botocore, resource types by region of cfn-lint"
 CLUSTER = "AWS::SageMaker::Cluster"
@@ -436,7 +437,7 @@ def _not_there(path: str, what: str, region: str, kind: str) -> Broken:
 
 
 def _no_region(path: str, region: str) -> Broken:
-    meant = closest(region, regions())
+    meant = closest_word(region, regions())
     return refused(
         path,
         f"region {region}, which does not exist",

@@ -99,6 +99,14 @@ def test_no_controller_is_refused_in_the_same_words_as_two() -> None:
     assert refusal(settings(), of) == "Cluster must have exactly one InstanceGroup with Controller node type"
 
 
+@pytest.mark.parametrize("strategy", ["WhenIdle", "WhenAllIdle", "DrainFirst"])
+def test_patches_are_automatic_on_eks_alone(strategy: str) -> None:
+    of = groups()
+    of["workers"]["AutoPatchConfig"] = {"PatchingStrategy": strategy}
+
+    assert refusal(settings(), of) == "AutoPatchConfig of instance group 'workers' requires Orchestrator.Eks."
+
+
 @pytest.mark.parametrize("lifecycle", [None, EXTENSION])
 @pytest.mark.parametrize("more", [{}, CONTINUOUS])
 def test_eks_needs_oncreate_on_every_group(more: dict[str, Any], lifecycle: dict[str, str] | None) -> None:

@@ -188,6 +188,31 @@ def test_a_nested_stack_takes_what_it_is_handed_and_is_gone_where_it_is_not_made
     ]
 
 
+HANDING = """
+Parameters: {Own: {Type: String, Default: ""}}
+Resources:
+  Child: {Type: "AWS::CloudFormation::Stack", Properties: {Parameters: {Own: !Ref Own}}}
+"""
+EMPTY = """
+Parameters: {Own: {Type: String, Default: ""}}
+Conditions: {Make: !Equals [!Ref Own, ""]}
+Resources:
+  Role: {Type: T, Condition: Make}
+"""
+
+
+def test_a_nested_stack_is_handed_an_empty_default_through_any_number_of_stacks() -> None:
+    top = template(HANDING, path="top.yaml")
+    middle = template(HANDING, path="middle.yaml", parent=("top.yaml", "Child"))
+    below = template(EMPTY, path="below.yaml", parent=("middle.yaml", "Child"))
+
+    made = [
+        (dict(each.differs), "Role" in each.templates[2].section("Resources")) for each in found(top, middle, below)
+    ]
+
+    assert made == [({}, True), ({"Own": "another value"}, False)]
+
+
 @pytest.mark.parametrize(
     ("conditions", "places"),
     [

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from holdfast.cli.terminal import installed_version
-from holdfast.cli.views.findings.causes import by_cause
-from holdfast.cli.views.findings.place import place_of
+from holdfast.cli.findings.causes import by_cause
+from holdfast.cli.findings.place import place_of
 from holdfast.config.pages import site_url
 from holdfast.validation import Finding, all_rules
 from holdfast.validation.cfn_lint import linted_rule
@@ -25,6 +24,8 @@ _LEVELS = {"error": "error", "warning": "warning", "not-checked": "none"}
 
 
 def as_sarif(findings: Sequence[Finding], *, checked: Path) -> str:
+    from holdfast.localcloud.home import installed_version  # text and JSON do without the local cloud
+
     decided = [finding for finding in findings if finding.severity != "not-checked"]
     groups = by_cause(findings)
     codes = sorted({finding.code for finding in (*decided, *(group[0] for group in groups))})

@@ -3,9 +3,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.cli.findings.causes import by_cause
+from holdfast.cli.findings.place import place_of
 from holdfast.cli.terminal import print_line
-from holdfast.cli.views.findings.causes import by_cause
-from holdfast.cli.views.findings.place import place_of
 from holdfast.validation import Finding
 
 COLOURS = {"error": "bold red", "warning": "yellow", "not-checked": "dim"}

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli.views.findings.place import place_of
+from holdfast.cli.findings.place import place_of
 from holdfast.validation import Finding
 
 

@@ -1,8 +1,0 @@
-"""Findings as text, JSON and SARIF."""
-
-from holdfast.cli.views.findings.json import as_json
-from holdfast.cli.views.findings.plain import as_plain_text
-from holdfast.cli.views.findings.sarif import as_sarif
-from holdfast.cli.views.findings.text import print_findings
-
-__all__ = ["as_json", "as_plain_text", "as_sarif", "print_findings"]
