@@ -38,6 +38,9 @@ class Ballot:
     def no_sync(self) -> Iterator[None]:
         yield
 
+    def check_unchanged(self) -> None:
+        """Gradients are whole after backward: the program may change them."""
+
     def settle(self) -> None:
         if self._cuda:
             torch.cuda.synchronize()
