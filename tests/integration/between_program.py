@@ -2,7 +2,8 @@
 Training with a validation of all ranks after every fourth step, and a schedule that follows from its loss.
 
 Arguments: folder, then what ``killing`` adds. PLACE and AT are where rank 1 kills itself once: in "validation",
-"behind" its collective, in a "step", or "outside" of both. EPOCHS: loops. LAYOUT: "replicas" or "sharded".
+"behind" its collective, in a "step", "outside" of both, or at the "end". EPOCHS: loops. LAYOUT: "replicas" or
+"sharded".
 """
 
 import hashlib
@@ -91,6 +92,10 @@ for epoch in range(epochs):
             die("outside", step.number + 1)
             dist.all_reduce(torch.ones(1))
     best.validations += 100
+if place == "end":
+    time.sleep(0.2 * run.rank)
+    die("end", at)
+    dist.all_reduce(torch.ones(1))
 tensors = [p.to_local() if sharded else p for p in model.parameters()]  # type: ignore[operator]
 digest = hashlib.sha256(b"".join(tensor.detach().numpy().tobytes() for tensor in tensors)).hexdigest()[:12]
 rate = optimizer.param_groups[0]["lr"]

@@ -56,13 +56,17 @@ def test_a_rank_that_is_lost_after_the_last_step_of_an_epoch_costs_no_bit_either
     assert results == expected
 
 
-def test_a_collective_outside_of_steps_is_named_by_its_line_and_not_charged_to_the_program(tmp_path: Path) -> None:
-    outcome, _ = trained(tmp_path, PLACE="outside", AT="6")
+@pytest.mark.parametrize(("place", "after"), [("outside", 6), ("end", 16)])
+def test_a_collective_outside_of_steps_is_named_by_its_line_and_not_charged_to_the_program(
+    tmp_path: Path, place: str, after: int
+) -> None:
+    outcome, _ = trained(tmp_path, PLACE=place, AT=str(after))
 
     assert outcome.codes == (1,)
+    assert outcome.text.count("Traceback (most recent call last)") == 1
     [last] = [line for line in outcome.text.splitlines() if "the job ends: " in line]
     assert "rank 1 of node 0 is lost: it was killed by SIGKILL" in last
-    assert "rank 0 of node 0 was left alone in a collective outside of steps, after 6 steps" in last
+    assert f"rank 0 of node 0 was left alone in a collective outside of steps, after {after} steps" in last
     assert "run.steps(total, between=...)" in last
     assert "between_program.py:" in last
     assert "trying again does not help" not in outcome.text

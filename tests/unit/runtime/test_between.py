@@ -11,13 +11,16 @@ from fake_launcher import FakeLauncher
 from torch import nn
 
 import holdfast_runtime as holdfast
-from holdfast_runtime.control import Raised
+from holdfast_runtime.control import Fault, Finished, Leave, Raised, Ready
 from holdfast_runtime.inprocess import BrokenError, StoppedError
 
 QUICK = (
     '{"beat": 0.1, "heartbeat": 0.5, "leave": 0.6, "ready": 0.7, "minority": 3, "view": 4, "connect": 5, '
     '"transfer": 6, "start": 9, "progress": 5, "stop": 1}'
 )
+
+
+PAIR = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553]"
 
 
 class Counter:
@@ -224,6 +227,99 @@ def test_a_collective_outside_of_steps_that_a_lost_peer_ends_is_not_charged_to_t
     sys.excepthook(RuntimeError, RuntimeError("Connection closed by peer [127.0.0.1]:1"), None)
 
     assert launcher.wait(Raised).where == "outside"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_charged"),
+    [
+        (RuntimeError(f"{PAIR} Read error [127.0.0.1]:1: Connection reset by peer"), False),
+        (ConnectionResetError(104, "Connection reset by peer"), True),
+    ],
+    ids=["of a collective", "of the program's own"],
+)
+def test_a_connection_that_ends_before_the_launcher_reports_the_loss_is_not_charged_to_the_program(
+    launcher: FakeLauncher, error: Exception, is_charged: bool
+) -> None:
+    program, left = Program(), [1]
+    for step in program.run.steps(2):
+        with step:
+            loss = program.model(torch.ones(2, 4)).square().mean()
+            loss.backward()
+            if step.number in left:
+                left.clear()
+                launcher.view(2, step=1)
+                raise error
+            step.update(loss)
+
+    told = launcher.wait(Raised if is_charged else Fault)
+    assert {type(each) for each in launcher.said} & {Raised, Fault} == {type(told)}
+    assert isinstance(told, Raised) or told.reason.startswith(f"BrokenError: {PAIR}")
+
+
+def test_a_collective_behind_the_loop_that_a_lost_peer_ends_is_printed_by_the_launcher_alone(
+    launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[type[BaseException]] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, *_: printed.append(kind))
+    program = Program()
+    program.train(1)
+
+    sys.excepthook(RuntimeError, RuntimeError(f"{PAIR} Connection closed by peer [127.0.0.1]:1"), None)
+    assert launcher.wait(Raised).where == "outside"
+    sys.excepthook(ValueError, ValueError("no such metric"), None)
+
+    assert launcher.wait(Raised, count=2).where == "after"
+    assert printed == [ValueError]
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_named"),
+    [
+        ("rank 0 has made no progress for 13.0 s in phase other of step 1; rank 1 waits", True),
+        ("a rank of another node hangs: rank 1 waits for it since 13.0 s in phase between of step 1", True),
+        ("rank 1 has made no progress for 13.0 s in phase other of step 1", False),
+        ("rank 1 of node 0 is lost: it was killed by SIGKILL", False),
+    ],
+)
+def test_a_collective_between_two_steps_that_others_do_not_take_part_in_is_named_by_its_line(
+    launcher: FakeLauncher, reason: str, is_named: bool
+) -> None:
+    program, left = Program(), [1]
+
+    def validate(finished: int) -> None:
+        if finished in left:
+            left.clear()
+            launcher.send(Leave(generation=2, reason=reason))
+            launcher.view(2, step=1)
+            assert program.run._member is not None
+            assert program.run._member.peers.wait_for_leave(within_s=5.0)
+            raise RuntimeError(f"{PAIR} Connection closed by peer [127.0.0.1]:1")
+        program.validate(finished)
+
+    program.train(2, between=validate)
+
+    assert [finished for finished, *_ in program.seen] == [1, 2]
+    launcher.wait(Finished)
+    raised = [each for each in launcher.said if isinstance(each, Raised)]
+    assert [(each.where, "in validate" in each.what) for each in raised] == [("outside", True)] * is_named
+
+
+def test_weights_that_are_swapped_for_the_first_time_when_a_rank_is_lost_are_named(launcher: FakeLauncher) -> None:
+    program = Program()
+
+    def validate(_finished: int) -> None:
+        with torch.no_grad():
+            program.model[0].weight.zero_()
+        launcher.leave(2)
+        launcher.stop()
+        raise BrokenError("rank 1 is lost")
+
+    with pytest.raises(StoppedError):
+        program.train(2, between=validate)
+
+    ready = launcher.wait(Ready, count=2)
+    assert ready.state == "torn"
+    assert ready.torn.startswith("parameter 0.weight was changed outside of an update for the first time")
 
 
 def left_once(program: Program, launcher: FakeLauncher, use: Callable[[holdfast.Step], object]) -> list[object]:

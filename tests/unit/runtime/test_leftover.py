@@ -14,6 +14,7 @@ from torch._C._distributed_c10d import HashStore
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault
 from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.inprocess import Reducer
 
 Line = Callable[[torch.optim.Optimizer], object]
 
@@ -78,6 +79,19 @@ def test_alone_it_is_refused_too() -> None:
 def test_the_step_of_a_scaler_is_refused_with_the_way_that_works() -> None:
     with pytest.raises(UnsupportedError, match=r"calls scaler.step\(optimizer\).*delete scaler.step"):
         trained(before=scaled)
+
+
+def test_gradients_that_are_clipped_before_the_reduction_are_refused_with_the_way_that_works(
+    launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Reducer.begin
+    monkeypatch.setattr(Reducer, "begin", lambda self, **_: begin(self, world_size=2))
+    launcher.view(1, source="fresh")
+
+    with pytest.raises(UnsupportedError, match=r"call step.reduce\(loss\) after backward, then clip_grad_norm_"):
+        trained(before=lambda chosen: nn.utils.clip_grad_norm_(chosen.param_groups[0]["params"], 0.1))
+
+    assert launcher.wait(Fault).fatal
 
 
 def test_a_loop_without_such_a_line_trains() -> None:

@@ -15,6 +15,7 @@ from killing import PYTHONPATH
 from torch import nn
 
 from holdfast_runtime import inprocess
+from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess import Reducer, layout
 
 ROOT = Path(__file__).parents[3]
@@ -113,6 +114,30 @@ def test_alone_the_gradients_are_left_as_they_are() -> None:
     reducer.finish()
     assert parameter.grad is not None
     assert parameter.grad.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda parameter: nn.utils.clip_grad_norm_([parameter], 0.1), id="clipped"),
+        pytest.param(lambda parameter: parameter.grad.mul_(0.5), id="scaled"),
+        pytest.param(lambda parameter: setattr(parameter, "grad", parameter.grad * 0.5), id="replaced"),
+        pytest.param(lambda parameter: setattr(parameter, "grad", None), id="removed"),
+    ],
+)
+def test_gradients_that_the_program_changes_while_they_are_reduced_are_refused(change: Any) -> None:
+    parameter = nn.Parameter(torch.ones(3))
+    reducer = Reducer([parameter, nn.Parameter(torch.ones(1))], tail=2)
+    reducer.begin(world_size=2)
+    (parameter * 2).sum().backward()
+    reducer.check_unchanged()
+
+    change(parameter)
+
+    with pytest.raises(UnsupportedError, match=r"call step.reduce\(loss\) after backward"):
+        reducer.check_unchanged()
+    reducer.begin(world_size=2)
+    reducer.check_unchanged()
 
 
 def test_a_frozen_parameter_is_left_alone() -> None:

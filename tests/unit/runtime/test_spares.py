@@ -51,8 +51,10 @@ class Story:
         )
 
     def warm(self) -> None:
-        ready: Any = SimpleNamespace(committed_step=3, checkpoint_step=0, planned=False, reason="", built=-1)
-        assert {"committed_step", "checkpoint_step", "planned", "reason", "built"} <= set(Ready.__dataclass_fields__)
+        ready: Any = SimpleNamespace(committed_step=3, checkpoint_step=0, planned=False, reason="", built=-1, torn="")
+        assert {"committed_step", "checkpoint_step", "planned", "reason", "built", "torn"} <= set(
+            Ready.__dataclass_fields__
+        )
         self.ranks._ready(self.slot, ready)  # type: ignore[arg-type]
 
 

@@ -1,8 +1,12 @@
 """Variables of a program that a process which takes over a rank has as at its start."""
 
 import logging
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from holdfast_runtime.inprocess.member import Variables, missed
 
@@ -22,6 +26,52 @@ def test_a_process_that_has_run_a_step_names_what_has_changed_since() -> None:
 
     assert variables.changed() == {"noise": "0.5"}
     assert (noise, rank, rate) == (0.5, 1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("made", "change", "text"),
+    [
+        pytest.param(nn.Linear, lambda each: each.weight.data.mul_(0.9), "Linear ", id="an average of weights"),
+        pytest.param(nn.BatchNorm1d, lambda each: each(torch.ones(2, 2)), "BatchNorm1d ", id="a module with buffers"),
+        pytest.param(
+            lambda *_: torch.optim.Adam([torch.ones(1, requires_grad=True)]),
+            lambda each: each.state.update({0: {"step": torch.tensor(7.0)}}),
+            "Adam with 1 states of step 7",
+            id="an optimizer",
+        ),
+        pytest.param(
+            lambda *_: torch.amp.GradScaler("cpu"),
+            lambda each: each.load_state_dict({**each.state_dict(), "scale": 8.0}),
+            "GradScaler with scale 8",
+            id="a scaler",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kept", ["no", "yes", "in another"])
+def test_what_the_loop_steps_is_named_unless_each_process_has_its_state(
+    made: Any, change: Any, text: str, kept: str
+) -> None:
+    it = made(2, 2) if made is nn.Linear else made(2)
+    objects = {"no": [], "yes": [it], "in another": [SimpleNamespace(average=it)]}[kept]
+    variables = Variables(lambda: objects)
+    variables.begin()
+
+    change(it)
+
+    found = variables.changed()
+    assert [name for name in found if name == "it"] == (["it"] if kept == "no" else [])
+    assert found.get("it", text).startswith(text)
+
+
+def test_a_module_of_kept_parameters_is_not_named() -> None:
+    model = nn.Linear(2, 2)
+    wrapper, variables = nn.Sequential(model), Variables(lambda: [model])
+    variables.begin()
+
+    model.weight.data.zero_()
+
+    assert variables.changed() == {}
+    assert wrapper[0] is model
 
 
 def test_a_process_logs_them_before_its_first_step(caplog: pytest.LogCaptureFixture) -> None:

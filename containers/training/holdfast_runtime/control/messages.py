@@ -13,7 +13,7 @@ from holdfast_runtime.control.codec import Codec
 from holdfast_runtime.membership import Snapshot, Source, State
 from holdfast_runtime.patience import Where
 
-Phase = Literal["start", "data", "forward", "backward", "vote", "update", "copy", "recover", "other"]
+Phase = Literal["start", "data", "forward", "backward", "vote", "update", "copy", "recover", "other", "between"]
 Buildable = Literal["", "anywhere", "apart"]
 """Where a spare can make its model before it has a rank: nowhere, also beside ranks, only on a node without ranks."""
 
@@ -56,6 +56,8 @@ class Ready:
     """The rank that it has made its model for without having one; -1 for any other process."""
     moves: bool = False
     """Whether that can become the model of another rank in place."""
+    torn: str = ""
+    """Why its state is torn where the program did not raise in its update; empty otherwise."""
 
 
 @dataclass(frozen=True)

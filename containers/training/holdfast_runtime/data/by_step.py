@@ -76,16 +76,13 @@ def _seed(number: int) -> None:
     random.seed(number)
 
 
-def _states() -> tuple[Any, ...]:
-    import torch
+def _states() -> dict[str, Any]:
+    from holdfast_runtime.state import random_states
 
-    return torch.get_rng_state(), np.random.get_state(), random.getstate()
+    return random_states()
 
 
-def _set(states: tuple[Any, ...]) -> None:
-    import torch
+def _set(states: dict[str, Any]) -> None:
+    from holdfast_runtime.state import set_random_states
 
-    of_torch, of_numpy, of_python = states
-    torch.set_rng_state(of_torch)
-    np.random.set_state(of_numpy)
-    random.setstate(of_python)
+    set_random_states(states)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from holdfast_runtime.inprocess.member import Member
+from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.state import TrainingState
 
 REPORT_EVERY_S = 5.0
@@ -30,6 +30,8 @@ class Between:
         self._done = (-1, 0)
         """Generation and number of updates of the last call."""
         self._reported_s = 0.0
+        self._computes = False
+        """Whether it was left in the model, and not in a collective."""
 
     def run(self, finished: int) -> None:
         """
@@ -44,13 +46,18 @@ class Between:
             return
         if member is not None:
             self._state.begin_between()
-        self.runs, self._reported_s = True, time.monotonic()
+        self.runs, self._computes, self._reported_s = True, False, time.monotonic()
         try:
             self.function(finished)
-            if member is not None and member.own.world_size > 1:
-                member.peers.all_here()
+        except PEERS as error:
+            if member is not None and not self._computes:
+                member.report_hang(error, step=finished)
+            raise
         finally:
             self.runs = False
+        if member is not None and member.own.world_size > 1:
+            member.reporter.progress("between")
+            member.peers.all_here()
         self._done = now
         if member is not None:
             self._state.end_between()
@@ -59,6 +66,7 @@ class Between:
     def look(self) -> None:
         """The function uses the model: see whether a rank is lost, and report progress. Raises BrokenError."""
         assert self._member is not None
+        self._computes = self._member.peers.must_leave
         self._member.peers.check()
         if time.monotonic() - self._reported_s > REPORT_EVERY_S:
             self._reported_s = time.monotonic()

@@ -12,6 +12,8 @@ from holdfast_runtime.control import LauncherLostError
 TRACEBACK_LENGTH = 8000
 WHAT_LENGTH = 300
 ADVICE_OF_GLOO = ". This is typically caused by a remote worker"
+LOST = ("closed by peer", "reset by peer", "Broken pipe")
+"""What gloo writes behind the place in its source, ``gloo/transport/tcp/pair.cc``, when a connection ends."""
 
 
 class BrokenError(RuntimeError):
@@ -54,6 +56,12 @@ def of_peers(error: BaseException) -> bool:
         seen.add(id(before))
         before = before.__cause__ or before.__context__
     return False
+
+
+def lost_connection(error: BaseException) -> bool:
+    """Return True for the exception of a collective of gloo whose peer is gone."""
+    text = str(error)
+    return isinstance(error, RuntimeError) and "gloo/transport" in text and any(words in text for words in LOST)
 
 
 def on_uncaught(tell: Callable[[BaseException], bool]) -> None:

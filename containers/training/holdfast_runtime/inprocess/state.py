@@ -155,6 +155,10 @@ class TrainingState:
         """True if some parameter of the model is."""
         return any(parameter.is_cuda for parameter in self.model.parameters())
 
+    def objects(self) -> list[object]:
+        """Return what of the program is kept here."""
+        return [self.model, self.optimizer, *self.added.values()]
+
     def seed_step(self, *, step: int, rank: int) -> None:
         seed_generators(self.seed, step, rank)
 

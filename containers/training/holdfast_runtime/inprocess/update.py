@@ -257,6 +257,7 @@ class Updates:
         if self._rounds is None and self._has_own_data:
             self._same_batch.note_loss(loss)
         self._state.check_structure()
+        self._reducer.check_unchanged()
         self._state.before_update()
         leaves = member.reporter.leaves_after(member.own.committed_step + 1)
         if leaves:

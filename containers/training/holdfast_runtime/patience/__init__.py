@@ -18,7 +18,7 @@ from holdfast_runtime.patience.errors import (
     judged,
     noted,
 )
-from holdfast_runtime.patience.hang import Limits, ProgressReport, hang
+from holdfast_runtime.patience.hang import Limits, ProgressReport, blames, hang
 from holdfast_runtime.patience.pace import Pace, moved, paused, silence_s
 from holdfast_runtime.patience.refusals import Refusals, refused
 
@@ -34,6 +34,7 @@ __all__ = [
     "Verdict",
     "Where",
     "begun",
+    "blames",
     "budget",
     "failed",
     "hang",

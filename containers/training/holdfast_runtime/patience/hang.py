@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 RECOVERING = ("recover", "copy")
-ORDER = {"other": 1, "forward": 2, "vote": 3}
-"""Of the phases of one step. ``other`` is what follows the update of the previous one; a recovery is before all."""
+ORDER = {"other": 1, "between": 2, "forward": 3, "vote": 4}
+"""
+Of the phases of one step. ``other`` is what follows the update of the previous one, ``between`` the wait behind work of
+all ranks there; a recovery is before all.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +65,15 @@ def hang(reports: Sequence[ProgressReport], *, limits: Limits, world_size: int) 
     if found:
         waiting = [report.rank for report in late if report not in found]
         return _stuck(found) + (f"; {_ranks(waiting)} {'wait' if len(waiting) > 1 else 'waits'}" if waiting else "")
-    if len(reports) < world_size and late[0].phase == "vote":
+    if len(reports) < world_size and late[0].phase in ("vote", "between"):
         return f"a rank of another node hangs: {_waiting(late)}"
     return f"one rank of the job hangs: {_waiting(late)}" if limits.sharded else _stuck(late)
+
+
+def blames(reason: str, rank: int) -> bool:
+    """Return True if a reason of ``hang`` has this rank at fault, or one of any node that others wait for between two
+    steps."""
+    return reason.startswith(f"rank {rank} has made no progress") or ("hangs: " in reason and "phase between" in reason)
 
 
 def _stuck(reports: Sequence[ProgressReport]) -> str:

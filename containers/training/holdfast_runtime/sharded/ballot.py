@@ -38,6 +38,9 @@ class Ballot:
     def no_sync(self) -> Iterator[None]:
         yield
 
+    def check_unchanged(self) -> None:
+        """Gradients are whole after backward: the program may change them."""
+
     def settle(self) -> bool:
         """Wait for the GPU. Returns False where the model is on the host."""
         if self._cuda:

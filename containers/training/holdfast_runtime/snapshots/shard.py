@@ -8,20 +8,18 @@ copied before the training goes on.
 """
 
 import io
-import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from holdfast_runtime.snapshots.layout import Block, SnapshotError
-from holdfast_runtime.state import groups_of, put_buffers, put_groups
+from holdfast_runtime.state import groups_of, put_buffers, put_groups, random_states, set_random_states
 from holdfast_runtime.transfer import Flat, flatten, unflatten
 
 PARAMETER, OPTIMIZER, BUFFER, STATE = "parameter ", "optimizer ", "buffer ", "state "
@@ -72,7 +70,10 @@ class Shard:
                 for name, parameter in self._parameters()
             },
             "extra": flat.skeleton,
-            "random": _random_state(),
+            "random": {
+                **random_states(),
+                "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+            },
         }
         buffer = io.BytesIO()
         torch.save(state, buffer)
@@ -118,7 +119,9 @@ class Shard:
         extra = unflatten(Flat(skeleton=state["extra"], tensors=owned))
         for name, item in self.extra.items():
             item.load_state_dict(extra[name])
-        _set_random_state(state["random"])
+        set_random_states(state["random"])
+        if state["random"]["cuda"] is not None:
+            torch.cuda.set_rng_state(state["random"]["cuda"])
 
     def _parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         yield from self.model.named_parameters()
@@ -187,23 +190,3 @@ def _starting(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
 
 def _plain(value: Any) -> bool:
     return not isinstance(value, Tensor)
-
-
-def _random_state() -> dict[str, Any]:
-    version, internal, gauss = random.getstate()
-    name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
-    return {
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
-        "python": (version, internal, gauss),
-        "numpy": (name, torch.from_numpy(np.asarray(keys, dtype=np.int64)), position, has_gauss, cached),
-    }
-
-
-def _set_random_state(state: Mapping[str, Any]) -> None:
-    torch.set_rng_state(state["torch"])
-    if state["cuda"] is not None:
-        torch.cuda.set_rng_state(state["cuda"])
-    random.setstate(state["python"])
-    name, keys, *rest = state["numpy"]
-    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))

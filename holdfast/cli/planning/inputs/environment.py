@@ -1,8 +1,7 @@
-from holdfast_common import closest_word
-
 from holdfast.catalog import InstanceType, instance_types
 from holdfast.config import Environment, InstanceGroup
 from holdfast.planner import PlanError
+from holdfast_common import closest_word
 
 
 def training_group(environment: Environment, name: str | None) -> InstanceGroup:

@@ -1,7 +1,7 @@
 """The way out of a step that broke: whose fault that is, and if the training goes on."""
 
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.inprocess.errors import DivergenceError
+from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError
 from holdfast_runtime.inprocess.leaving.missed import behind
 from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.state import TrainingState
@@ -32,10 +32,10 @@ class Leaving:
         if isinstance(error, StructureError):
             member.reporter.refuse(UnsupportedError(str(error)))
             return False
-        reason = f"{type(error).__name__}: {error}"
-        if not member.is_of_peers(error):
-            reason = member.reporter.raised(error, step=number, where="step")
-        member.leave(reason)
+        if member.is_of_peers(error):
+            member.leave(f"{BrokenError.__name__}: {error}")
+        else:
+            member.leave(member.reporter.raised(error, step=number, where="step"))
         return True
 
     def leave_after_update(self, error: Exception, step: Step, member: Member) -> bool:

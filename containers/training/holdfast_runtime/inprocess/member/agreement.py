@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -29,13 +29,18 @@ from holdfast_runtime.sharded import (
 
 
 class Agreement:
-    """Facts that ranks exchange in a generation, and their checks."""
+    """
+    Facts that ranks exchange in a generation, and their checks.
 
-    def __init__(self, own: Standing, *, peers: Peers, reporter: Telling) -> None:
+    Args:
+        kept: Objects of the program whose state each process has.
+    """
+
+    def __init__(self, own: Standing, *, peers: Peers, reporter: Telling, kept: Callable[[], Iterable[object]]) -> None:
         self._own = own
         self._peers = peers
         self._reporter = reporter
-        self.variables = Variables()
+        self.variables = Variables(kept)
 
     def meet(self, view: View, sharded: Sharded, made: Training) -> None:
         """All ranks tell what they have, and see whether they can train together. Raises UnsupportedError."""

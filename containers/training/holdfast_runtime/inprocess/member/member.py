@@ -19,13 +19,14 @@ from typing import Any, NoReturn
 from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders, private
-from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError, of_peers
+from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError, lost_connection, of_peers
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.making import Making
 from holdfast_runtime.inprocess.member.peers import PEERS, Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.taking import Taking
 from holdfast_runtime.inprocess.member.telling import Telling
+from holdfast_runtime.patience import blames
 from holdfast_runtime.sharded import check_length
 
 
@@ -65,7 +66,9 @@ class Member:
             token=environment.get("HOLDFAST_TOKEN", ""),
         )
         self.taking.training = training
-        self.agreement = Agreement(self.own, peers=self.peers, reporter=self.reporter)
+        self.agreement = Agreement(
+            self.own, peers=self.peers, reporter=self.reporter, kept=lambda: self.taking.made.state.objects()
+        )
         self.compare: Callable[[], None] = self.peers.all_here
         """Compares all that ranks must have alike, with all of them, at the end of the training."""
         self._making = Making(self.own, peers=self.peers, reporter=self.reporter, deadlines=self.deadlines)
@@ -73,6 +76,8 @@ class Member:
         """The generation that follows the one that was left, until ``join``."""
         self._is_alone = False
         """Whether the default group is one without peers, until ``join``."""
+        self._torn = ""
+        """Why the state is torn where the program did not raise in its update."""
         self._problem: Exception | None = None
         """Raised by the program when its state was put back, to be reported by ``join``."""
 
@@ -168,7 +173,7 @@ class Member:
             return True
         if self.has_left:
             return isinstance(error, PEERS) or "process group" in str(error)
-        return isinstance(error, PEERS) and self.peers.wait_for_leave()
+        return isinstance(error, PEERS) and (self.peers.wait_for_leave() or lost_connection(error))
 
     @property
     def has_left(self) -> bool:
@@ -199,6 +204,15 @@ class Member:
         elif self.recorded is None and self.own.world_size > 1:
             self._is_alone = True  # collectives behind the step that was left end at once, and move nothing
             self.peers.open_alone()
+
+    def report_hang(self, error: Exception, *, step: int) -> None:
+        """
+        Report a collective between two steps that this rank was in while others had ended their work there.
+
+        A rank that calls one alone does so again when the work is repeated: the second report ends the job.
+        """
+        if self.peers.must_leave and blames(self.peers.reason, self.own.rank):
+            self.reporter.raised(error, step=step, where="outside")
 
     def join(self, reason: str = "", *, planned: bool = False) -> bool:
         """
@@ -257,9 +271,12 @@ class Member:
         if begun is not None and not self.peers.must_leave:
             return begun
         self.peers.left()
-        if self.training is not None and (name := self.training.state.changed_parameter()):
-            reason = f"{reason}; parameter {name} was changed in the step before its update".removeprefix("; ")
+        if self.own.validity == "valid" and (name := self.taking.made.state.changed_parameter()):
             self.own.validity = "torn"
+            self._torn = (
+                f"parameter {name} was changed outside of an update for the first time, and only from the second time "
+                "on the runtime has a copy; evaluate other weights on a copy of the model"
+            )
         if not self.peers.must_leave and not planned:
             self.reporter.broken(reason)
         self.faults.point("ready")
@@ -325,6 +342,7 @@ class Member:
                 buildable=self._buildable,
                 built=self.own.built,
                 moves=made is not None and made.moves,
+                torn=self._torn if self.own.validity == "torn" else "",
             )
         )
 

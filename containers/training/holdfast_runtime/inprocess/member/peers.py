@@ -38,6 +38,8 @@ class Peers:
         """Whether nothing of an earlier group is at work any more."""
         self.all_on_host = False
         """Whether what ranks tell each other is in host memory, whatever the model's device is."""
+        self.reason = ""
+        """Why the newest generation to be left was over, as the launcher has it."""
         self._own = own
         self._deadlines = deadlines
         self._group = Group(backend=backend, recorded=recorded)
@@ -137,7 +139,7 @@ class Peers:
 
     def leave(self, leave: Leave) -> None:
         """In the thread of the control socket: free the main thread from wherever it waits for a peer."""
-        self._leave_generation = max(self._leave_generation, leave.generation)
+        self._leave_generation, self.reason = max(self._leave_generation, leave.generation), leave.reason
         if not self._left.is_set():
             self._release()
             threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()

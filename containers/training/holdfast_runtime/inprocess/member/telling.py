@@ -113,8 +113,9 @@ class Telling:
             return True
         if error is not self._reported_error and isinstance(error, Exception):
             with contextlib.suppress(LauncherLostError):
-                where: Where = "outside" if self.is_of_peers(error) else "after"
-                self.raised(error, step=self._own.committed_step, where=where)
+                is_left = self.is_of_peers(error)
+                self.raised(error, step=self._own.committed_step, where="outside" if is_left else "after")
+                return is_left  # the launcher prints it with its advice
         return False
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:

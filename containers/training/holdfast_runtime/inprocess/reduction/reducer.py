@@ -15,6 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from holdfast_runtime.groups import UnsupportedError
+
 BUCKET_BYTES = 25 << 20
 
 
@@ -29,6 +31,8 @@ class Bucket:
     """Gradients of this backward that are still to come."""
     work: Any = None
     """The collective, once it has begun."""
+    version: int = 0
+    """Of ``flat``, after what was written to it here."""
     arrived: set[int] = field(default_factory=set)
     empty: set[int] = field(default_factory=set)
     """Those of them that have no gradient on this rank."""
@@ -105,7 +109,7 @@ class Reducer:
         self._works = []
         for bucket in self._buckets:
             bucket.missing = len(bucket.parameters)
-            bucket.work = None
+            bucket.work, bucket.version = None, bucket.flat._version
             bucket.arrived.clear()
             bucket.empty.clear()
             for parameter in bucket.parameters:
@@ -124,6 +128,17 @@ class Reducer:
             yield
         finally:
             self._syncing = True
+
+    def check_unchanged(self) -> None:
+        """Raise UnsupportedError where the program has changed a gradient that is being reduced."""
+        for bucket in self._buckets if self._active else ():
+            kept = all(bucket.parameters[index].grad is bucket.views[index] for index in bucket.arrived)
+            if not kept or bucket.flat._version != bucket.version:
+                raise UnsupportedError(
+                    "gradients were changed between backward and step.reduce, where each rank has its own and they are "
+                    "being reduced; allowed: between step.reduce and step.update; call step.reduce(loss) after "
+                    "backward, then clip_grad_norm_ or scaler.unscale_, then step.update()"
+                )
 
     def finish(self, *, from_first: Tensor | None = None) -> None:
         """
@@ -182,13 +197,14 @@ class Reducer:
         return arrived
 
     def _adopt(self, bucket: Bucket, index: int, parameter: nn.Parameter) -> None:
-        view = bucket.views[index]
+        view, before = bucket.views[index], bucket.flat._version
         bucket.arrived.add(index)
         if parameter.grad is None:
             bucket.empty.add(index)
             view.zero_()
         else:
             torch.mul(parameter.grad, self._scale, out=view)
+        bucket.version += bucket.flat._version - before
         parameter.grad = view
 
     def _launch(self, until: int) -> None:

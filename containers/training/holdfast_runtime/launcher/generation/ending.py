@@ -8,7 +8,7 @@ from holdfast_common import kinds
 from holdfast_runtime.control import Deadlines, Stop
 from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Done, Links
-from holdfast_runtime.launcher.ranks import LocalSlots, kernel_state
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
 from holdfast_runtime.membership import View
 
 
@@ -23,10 +23,10 @@ class Ending:
         self._loop = asyncio.get_running_loop()
         self._finished: set[int] = set()
         self._code = 0
-        self._lost = ""
-        """The loss of a rank after the last step of a loop, until the others have ended or gone on."""
+        self._lost: list[tuple[LocalSlot, str]] = []
+        """Places of ranks lost after the last step of a loop, with reasons, until the others have ended or gone on."""
         self.notes: list[str] = []
-        """Of this generation: collectives outside of steps that were left, and with them state that may be missed."""
+        """Of this generation: why the state of a rank is missed, as after a collective outside of steps."""
         self.begun = self._signalled = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
@@ -48,7 +48,11 @@ class Ending:
     def forget_all(self) -> None:
         self._finished.clear()
 
-    def lost_behind(self, reason: str) -> None:
+    @property
+    def some_lost_behind(self) -> bool:
+        return bool(self._lost)
+
+    def lost_behind(self, slot: LocalSlot, reason: str) -> None:
         """
         A rank is lost after all have finished a loop.
 
@@ -56,17 +60,17 @@ class Ending:
         loop, and ``go_on`` follows.
         """
         self._journal.tell(f"{reason}, after the last step of run.steps: waiting for the other ranks to end or go on")
-        self._lost = self._lost or reason
+        self._lost.append((slot, reason))
         self._end_if_lost()
 
-    def go_on(self) -> str:
-        """Return the reason of the loss, which is no end of the job any more."""
-        reason, self._lost = self._lost, ""
-        return reason
+    def go_on(self) -> list[tuple[LocalSlot, str]]:
+        """Return the losses, which are no end of the job any more."""
+        lost, self._lost = self._lost, []
+        return lost
 
     def _end_if_lost(self) -> None:
         if self._lost and not any(slot.alive for slot in self._slots.in_view):
-            self.end(1, f"{self._lost}, after the last step of run.steps, where no state is left to go on from")
+            self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, where no state is left to go on from")
 
     def finish_if_all_have(self, view: View) -> None:
         if self._lost:

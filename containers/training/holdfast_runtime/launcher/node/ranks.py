@@ -78,11 +78,9 @@ class Ranks:
         self._departure = departure
         self._building = building
         self._deaths = Deaths(max_restarts)
-        self._lost: list[LocalSlot] = []
-        """Places whose process was lost after all had finished a loop, while it is open if there is another one."""
         self._early = ""
-        """Of a rank that has left its loop before the end: what is wrong if others go on; empty for none."""
-        self._alone_in_loop = ""
+        """Ranks that have ended well where others may be in their loop; empty for none."""
+        self._goes_on = ""
         """A rank that has lost a peer in another loop than others have finished; empty for none."""
         self._came_in_between = False
         """Whether a process here became warm while the next generation was agreed on."""
@@ -98,7 +96,7 @@ class Ranks:
             of_first = slot.rank == self._record.rank
             self._record.moved(step=message.step, loss=message.loss, total=message.total, of_first=of_first)
             self._settling.moved(slot.index, message.phase)
-            if message.phase == "forward" and self._lost:
+            if message.phase == "forward" and self._ending.some_lost_behind:
                 self._go_on()
         elif isinstance(message, Raised):
             self._judgement.raised(slot, message)
@@ -155,7 +153,7 @@ class Ranks:
             self._ending.end_if_empty()
         elif finished and code == 0:
             slot.finished = True
-            self._end_if_left_alone()
+            self._end_if_apart()
             self._ending.finish_if_all_have(self._generations.view)
             self._generations.left()
         elif left_early:
@@ -170,13 +168,11 @@ class Ranks:
     def _left_early(self, slot: LocalSlot, *, rank: int, step: int, total: int) -> None:
         """A rank has left its loop and ended well, as all do that stop early: success, unless others go on."""
         slot.finished = True
-        self._early = (
-            f"rank {rank} of node {self._slots.node} left run.steps after {step} of {total} steps and ended with exit "
-            f"code 0, and others go on; {TOGETHER}"
-        )
-        self._journal.note(f"rank {rank} left run.steps after {step} of {total} steps and ended with exit code 0")
+        how = f"left run.steps after {step} of {total} steps and ended with exit code 0"
+        self._early = f"rank {rank} of node {self._slots.node} {how}"
+        self._journal.note(f"rank {rank} {how}")
         if self._generations.requested:
-            self._ending.end(1, self._early)
+            self._end_if_apart("others go on")
             return
         self._ending.finish_if_all_have(self._generations.view)
         self._generations.left()
@@ -215,24 +211,27 @@ class Ranks:
         if fault.fatal:
             self._ending.end(1, reason)
         elif self._early or (self._ending.some_finished and not self._slots.some_finished and not slot.last_wait):
-            self._ending.end(1, self._early or f"{reason}; all ranks of another node have ended, and others go on")
-        elif self._lost and not slot.last_wait:
+            self._early = self._early or "all ranks of another node have ended"
+            self._end_if_apart(f"{who} goes on")
+        elif self._ending.some_lost_behind and not slot.last_wait:
             self._go_on()
         elif self._slots.some_finished and not self._slots.begun_again:
             # A rank that passed the last barrier has closed its connections before this one had passed it.
             slot.finished = True
             slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
-        elif self._slots.begun_again and not self._lost:
-            self._alone_in_loop = f"rank {slot.rank} of node {self._slots.node} goes on in another loop"
-            self._end_if_left_alone()
+        elif self._slots.begun_again and not self._ending.some_lost_behind:
+            self._end_if_apart(f"{who} goes on in another loop")
         elif not (slot.copies and self._judgement.refused(reason)):
             self._generations.trouble(reason)
 
-    def _end_if_left_alone(self) -> None:
-        """A rank has ended well after its loop, which may become known before or after another one misses it."""
-        ended = [slot.rank for slot in self._slots if slot.finished and not slot.alive]
-        if self._alone_in_loop and ended:
-            self._ending.end(1, f"rank {ended[0]} has ended with exit code 0, and {self._alone_in_loop}; {TOGETHER}")
+    def _end_if_apart(self, goes_on: str = "") -> None:
+        """A rank has ended well, which may become known before or after another one that goes on misses it."""
+        self._goes_on = goes_on or self._goes_on
+        behind = (
+            f"rank {slot.rank} has ended with exit code 0" for slot in self._slots if slot.finished and not slot.alive
+        )
+        if self._goes_on and (ended := self._early or next(behind, "")):
+            self._ending.end(1, f"{ended}, and {self._goes_on}; {TOGETHER}")
 
     def _ready(self, slot: LocalSlot, ready: Ready) -> None:
         if slot.awaited is not None:
@@ -240,6 +239,8 @@ class Ranks:
             return
         self._slots.learn(ready.committed_step)
         self._slots.checkpoint_step = max(self._slots.checkpoint_step, ready.checkpoint_step)
+        if ready.torn:
+            self._ending.notes.append(f"rank {slot.rank} of node {self._slots.node}: {ready.torn}")
         new, generations = slot.generation == 0, self._generations
         self._departure.warm_changed()
         if ready.planned and not generations.requested and slot.rank >= 0:
@@ -259,7 +260,7 @@ class Ranks:
         has_ranks = any(item.slot.node == self._slots.node for item in view.ranks)
         if self._came_in_between and not has_ranks and self._slots.warm:
             self._spare_ready()
-        self._came_in_between, self._alone_in_loop = False, ""
+        self._came_in_between, self._goes_on = False, ""
 
     def _spare_ready(self) -> None:
         self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
@@ -276,8 +277,7 @@ class Ranks:
         self._journal.event(kinds.RANK_LOST, evidence=evidence, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
             if not self._slots.begun_again:
-                self._lost.append(slot)
-                self._ending.lost_behind(reason)
+                self._ending.lost_behind(slot, reason)
                 return
             self._all_come_again()
         if rank >= 0 and in_training and not self._generations.requested:  # all that die of one fault count once
@@ -296,11 +296,10 @@ class Ranks:
 
     def _go_on(self) -> None:
         """A rank has begun another loop: what was lost behind the last one is replaced."""
-        reason, lost = self._ending.go_on(), [*self._lost]
-        self._lost.clear()
+        lost = self._ending.go_on()
         self._all_come_again()
-        self._generations.trouble(reason)
-        for slot in lost:
+        self._generations.trouble(lost[0][1])
+        for slot, _ in lost:
             self._fill(slot)
 
     def _fill(self, slot: LocalSlot) -> None:

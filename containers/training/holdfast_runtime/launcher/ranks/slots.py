@@ -161,7 +161,7 @@ class LocalSlot:
         elif isinstance(message, Progress):
             self.finished = self.finished and message.phase != "forward"  # the loop of the next epoch has begun
             before, self.progress = self.progress, message
-            begun = before is None or (before.phase, before.step) != ("other", message.step)
+            begun = before is None or before.step != message.step or before.phase not in ("other", "between")
             self.last_wait = message.phase == "vote" and not begun
         elif isinstance(message, Finished):
             self.finished = True

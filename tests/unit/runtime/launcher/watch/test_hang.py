@@ -31,6 +31,11 @@ def test_a_rank_that_has_not_begun_the_step_is_at_fault_and_not_those_in_its_col
     assert found == "rank 1 has made no progress for 50.0 s in phase other of step 5; rank 0 waits"
 
 
+def test_a_rank_that_is_alone_in_the_work_between_two_steps_is_at_fault() -> None:
+    found = hang([at(0, "other", 600.5), at(1, "between", 601.0)], limits=SHARDED, world_size=2)
+    assert found == "rank 0 has made no progress for 600.5 s in phase other of step 5; rank 1 waits"
+
+
 def test_a_rank_that_is_a_step_behind_is_at_fault_whatever_its_phase() -> None:
     reports = [at(0, "forward", 130.0, step=6), at(1, "vote", 130.5, step=5)]
     found = hang(reports, limits=SHARDED, world_size=2)
