@@ -1,0 +1,1 @@
+"""Stand-in of the part of cleanrl_utils that needs other packages."""
