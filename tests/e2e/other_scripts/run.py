@@ -24,8 +24,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
 
-from jobs import PLACES, Record, difference, drawn, last_words, name_of, run_job  # noqa: E402
-from ports import Script, scripts  # noqa: E402
+from other_jobs import PLACES, Record, difference, drawn, last_words, name_of, run_job  # noqa: E402
+from porting import Script, scripts  # noqa: E402
 
 DRAWS = 3
 """A moment behind the end of a quicker run is drawn again so often."""

@@ -1,4 +1,4 @@
-"""Small data for scripts of other repositories, written into the folder in which they run, or in place of a download."""
+"""Small data for scripts of other repositories: files in the folder in which they run, or in place of a download."""
 
 import pickle
 import random
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-WORDS = "a the one cat dog sees hears likes runs sits near far red blue".split()
+WORDS = ["a", "the", "one", "cat", "dog", "sees", "hears", "likes", "runs", "sits", "near", "far", "red", "blue"]
 
 
 def sentences(count: int, *, seed: int) -> str:

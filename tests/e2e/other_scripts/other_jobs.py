@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from killing import PATIENT, PYTHONPATH
-from ports import Script
+from porting import Script
 from sharded_jobs import PRELOADED
 
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ def run_job(script: Script, source: Path, folder: Path, moment: Moment | None = 
     order = {
         "record": str(record),
         "script": str(path),
-        "paths": [str(own), str(HERE / "stand_ins"), *map(str, others(script, source)), *shlex.split(os.environ.get("HOLDFAST_OTHER_PACKAGES", ""))],
+        "paths": [str(own), str(HERE / "stand_ins"), *map(str, others(script, source))],
         "arguments": shlex.split(script.arguments),
         "evaluation": script.evaluation,
         "filled": script.filled,
@@ -75,7 +75,7 @@ def run_job(script: Script, source: Path, folder: Path, moment: Moment | None = 
     }
     environment = {
         **os.environ,
-        "PYTHONPATH": PYTHONPATH,
+        "PYTHONPATH": os.pathsep.join(filter(None, [PYTHONPATH, os.environ.get("PYTHONPATH")])),
         "PYTHONUNBUFFERED": "1",
         "HOLDFAST_TOKEN": "of a test",
         "OTHER_SCRIPT": json.dumps(order),

@@ -1,1 +1,0 @@
-"""Stand-in of the part of cleanrl_utils that needs other packages."""
