@@ -103,12 +103,12 @@ def others(script: Script, source: Path) -> list[Path]:
 
 
 def read_record(script: Script, folder: Path, code: int, seconds: float) -> Record:
-    record, lives, differing = folder / "record", {}, []
+    record, lives, twice = folder / "record", {}, []
     for path in sorted(record.glob("life.*.jsonl")):
         life: dict[int, str] = {}
         for value in lines_of(path):
             if life.setdefault(value["step"], value["digest"]) != value["digest"]:
-                differing.append(f"update {value['step']} of {path.stem} was committed with two results")
+                twice += [f"update {value['step']} of {path.stem} was committed with two results"]
         lives[int(path.name.split(".")[1])] = life
     pattern = re.compile(script.numbers) if script.numbers else None
     printed = "\n".join(path.read_text(errors="replace") for path in sorted(record.glob("out.*")))
@@ -124,19 +124,14 @@ def read_record(script: Script, folder: Path, code: int, seconds: float) -> Reco
         numbers=numbers,
         files={path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in saved},
         fired=json.loads(fired.read_text()) if fired.exists() else None,
-        differing=tuple(differing),
+        differing=tuple(twice),
     )
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """Lines of JSON; a process may have died in the last one."""
-    found = []
-    for line in path.read_text().splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
+    lines = path.read_text().splitlines()
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def drawn(folder: Path, number: int, seed: str) -> Moment:

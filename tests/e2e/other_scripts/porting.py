@@ -112,7 +112,7 @@ def read(instructions: str) -> list[Edit]:
 
 
 def edited(source: str, *instructions: str) -> str:
-    """Return the source with all instructions; of two for a line the later counts, and a deletion takes what is behind it."""
+    """Return the source with all instructions; the later one of a line counts, a deletion takes what is behind it."""
     lines: list[str | None] = [None, *source.splitlines()]
     behind: dict[int, list[str]] = {}
     for edit in (each for text in instructions for each in read(text)):

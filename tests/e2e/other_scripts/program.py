@@ -1,7 +1,7 @@
 """
 Runs a ported script as a rank, records its life, and kills its process once at the drawn moment.
 
-The environment has ``OTHER_SCRIPT``, JSON with the fields of ``other_jobs.run_job``. In the folder ``record`` are written
+The environment has ``OTHER_SCRIPT``, the order of ``other_jobs.run_job``. In its folder ``record`` are written
 
     life.RANK.jsonl    finished updates with the digest of the parameters
     places.RANK.jsonl  places of the program's life with their times: start, step, evaluation, save

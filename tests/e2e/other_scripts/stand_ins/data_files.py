@@ -106,3 +106,22 @@ class SummaryWriter:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: None
+
+
+def tiny_llama() -> Any:
+    """In place of a download from the hub."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+    return LlamaForCausalLM(LlamaConfig(vocab_size=260, num_attention_heads=2, num_key_value_heads=2, **sizes))
+
+
+def byte_tokenizer(longest: int) -> Any:
+    """A token per byte."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=longest, padding_side="right")
