@@ -18,7 +18,6 @@ from typing import Any
 
 from killing import PATIENT, PYTHONPATH
 from porting import Script
-from sharded_jobs import PRELOADED
 
 HERE = Path(__file__).parent
 RANKS, TIMEOUT_S = 2, 150
@@ -82,7 +81,7 @@ def run_job(script: Script, source: Path, folder: Path, moment: Moment | None = 
         **script.environment,
     }
     command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(RANKS), "--spares", "1"]
-    command += ["--deadlines", PATIENT, "--preload", f"{PRELOADED},holdfast_runtime.inprocess"]
+    command += ["--deadlines", PATIENT, "--preload", f"{script.imports},holdfast_runtime.inprocess"]
     command += ["--rdzv-id", str(folder), "--socket", str(folder / "socket"), str(HERE / "program.py")]
     begun = time.monotonic()
     with (folder / "log").open("wb") as log:

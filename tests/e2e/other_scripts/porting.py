@@ -51,6 +51,8 @@ class Script:
     needs: tuple[str, ...] = ()
     """Packages beside torch."""
     environment: dict[str, str] = field(default_factory=dict)
+    imports: str = "plain_torch"
+    """What the process that forks ranks imports. Default: torch without its compiler, which takes long."""
     filled: bool = False
     """True if it trains on parameters of ``to_empty`` that it never sets."""
     refused: str = ""

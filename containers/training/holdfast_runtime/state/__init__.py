@@ -6,6 +6,7 @@ State of a training besides the values of parameters and the optimizer's tensors
 """
 
 from holdfast_runtime.state.groups import Noted, groups_of, note_groups, put_groups, restore_groups
+from holdfast_runtime.state.hooks import before_forward
 from holdfast_runtime.state.modules import ModelNotes, ModelReader, StructureError, put_buffers
 from holdfast_runtime.state.schedulers import Schedulers
 from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
@@ -30,6 +31,7 @@ __all__ = [
     "Path",
     "Schedulers",
     "StructureError",
+    "before_forward",
     "copied",
     "copy_into",
     "groups_of",
