@@ -23,6 +23,7 @@ from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.sharded import Ballot, NoCollectives
+from holdfast_runtime.state import before_forward
 from holdfast_runtime.transfer import local
 
 
@@ -105,7 +106,7 @@ class Updates:
             member.taking.warm_up = self._warm_up
             member.compare = self.compare
             faults = member.faults
-            state.model.register_forward_pre_hook(self._forward, with_kwargs=True)
+            before_forward(state.model, self._forward)
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
             state.optimizer.register_step_pre_hook(lambda *_: None if self.trial else faults.point("update"))
 

@@ -8,6 +8,7 @@ states; ``values`` copies.
 
 from holdfast_runtime.state.generators import random_states, set_random_states
 from holdfast_runtime.state.groups import Noted, groups_of, note_groups, put_groups, restore_groups
+from holdfast_runtime.state.hooks import before_forward
 from holdfast_runtime.state.modules import ModelNotes, ModelReader, StructureError, put_buffers
 from holdfast_runtime.state.schedulers import Schedulers
 from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
@@ -32,6 +33,7 @@ __all__ = [
     "Path",
     "Schedulers",
     "StructureError",
+    "before_forward",
     "copied",
     "copy_into",
     "groups_of",

@@ -1,9 +1,12 @@
 """Hooks of a program on modules, parameters and the optimizer: their names, and the way back to those of a state."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
+
+from torch import nn
 
 from holdfast_runtime.state.values import is_library
 
@@ -21,6 +24,27 @@ class Hook:
     text: str
     number: int
     home: dict[int, Any]
+
+
+class _WithOwn(OrderedDict[int, Any]):
+    """Hooks of a model, one of them of the runtime, which pickle and deepcopy leave out."""
+
+    own = -1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OrderedDict, (), None, None, iter([(number, hook) for number, hook in self.items() if number != self.own])
+
+
+def before_forward(model: nn.Module, hook: Callable[..., None]) -> None:
+    """Register a hook of the runtime, with the model's named arguments; a copy or a file of the model has it not."""
+    # A handle of a hook that is registered already has a weak reference to the dict that is here.
+    if not model._forward_pre_hooks:
+        model._forward_pre_hooks = _WithOwn()
+        model._forward_pre_hooks_with_kwargs = _WithOwn()
+    number = model.register_forward_pre_hook(hook, with_kwargs=True).id
+    for home in (model._forward_pre_hooks, model._forward_pre_hooks_with_kwargs):
+        if isinstance(home, _WithOwn):
+            home.own = number
 
 
 def by_kind(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:

@@ -1,6 +1,7 @@
 """A training loop alone, and under a launcher that the test plays: what a rank does with leaves, views and stops."""
 
 import copy
+import io
 import random
 import sys
 import threading
@@ -65,6 +66,10 @@ class Seen:
 def make_model() -> nn.Module:
     torch.manual_seed(3)
     return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+
+
+def doubled(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return tuple(2 * each for each in given)
 
 
 def batch(step: int) -> Tensor:
@@ -322,6 +327,21 @@ def test_a_rank_says_where_it_is_trains_and_finishes(launcher: FakeLauncher) -> 
     assert ready.port > 0
     assert launcher.wait(Finished).committed_step == 3
     assert program.digest() == calm(3)
+
+
+def test_a_model_of_a_run_is_copied_and_saved_whole_with_the_hooks_of_its_program_alone(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    program.model.register_forward_pre_hook(doubled)
+    file = io.BytesIO()
+    torch.save(program.model, file)
+    file.seek(0)
+
+    for other in (copy.deepcopy(program.model), torch.load(file, weights_only=False)):
+        assert [*other._forward_pre_hooks.values()] == [doubled]
+        assert torch.equal(other.eval()(batch(0)), program.model.eval()(batch(0)))
+    program.model.train()
+    program.train(3)
 
 
 def test_a_leave_between_two_steps_ends_no_process(launcher: FakeLauncher) -> None:
