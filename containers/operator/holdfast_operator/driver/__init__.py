@@ -1,0 +1,19 @@
+"""Driver: watches, one decision after another, its writes to the API server, lease, admission."""
+
+from holdfast_operator.driver.admission import answer_to, serve_admission
+from holdfast_operator.driver.cache import Cache
+from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.lease import Lease
+from holdfast_operator.driver.reconciler import Reconciler
+from holdfast_operator.driver.service import run
+
+__all__ = [
+    "Cache",
+    "ClusterAccess",
+    "Lease",
+    "Reconciler",
+    "answer_to",
+    "run",
+    "run_key",
+    "serve_admission",
+]
