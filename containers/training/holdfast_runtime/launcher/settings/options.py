@@ -109,8 +109,14 @@ def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[s
 
 
 def _from_environment(parser: argparse.ArgumentParser, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of options that variables give; argparse converts them as those of the command line."""
+    """
+    Return the values of options that variables give; argparse converts them as those of the command line.
+
+    In an Indexed Job the host names give the place: one address alone would be that of a pod which can be lost.
+    """
     names = vars(parser.parse_args(["program"])).keys() - {"arguments", "module", "no_python", "program"}
+    if "JOB_COMPLETION_INDEX" in environment:
+        names -= {"master_addr", "master_port", "node_rank", "rdzv_endpoint"}
     return {name: environment[key] for name in names if environment.get(key := f"{TORCHRUN}{name.upper()}")}
 
 
