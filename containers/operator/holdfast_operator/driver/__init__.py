@@ -4,6 +4,7 @@ from holdfast_operator.driver.admission import answer_to, serve_admission
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, run_key
 from holdfast_operator.driver.lease import Lease
+from holdfast_operator.driver.progress import Progress, read_metrics
 from holdfast_operator.driver.reconciler import Reconciler
 from holdfast_operator.driver.service import run
 
@@ -11,8 +12,10 @@ __all__ = [
     "Cache",
     "ClusterAccess",
     "Lease",
+    "Progress",
     "Reconciler",
     "answer_to",
+    "read_metrics",
     "run",
     "run_key",
     "serve_admission",

@@ -117,7 +117,7 @@ def serve_admission(*, folder: Path, port: int = PORT, is_alive: Callable[[], bo
             """Handshake in the connection's own thread, so that a silent peer stops no other."""
             request.settimeout(TIMEOUT_S)
             with context.wrap_socket(request, server_side=True) as wrapped:
-                super().finish_request(wrapped, client_address)  # type: ignore[arg-type]
+                super().finish_request(wrapped, client_address)
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             pass

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from holdfast_common import KubernetesError
@@ -44,7 +45,8 @@ class _Operator:
 
     def run(self, *, certificates: Path | None, port: int) -> None:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
-        reload, reloaded_s = (lambda: None), time.monotonic()
+        reload: Callable[[], None] | None = None
+        reloaded_s = time.monotonic()
         if certificates is not None:
             reload = serve_admission(folder=certificates, port=port, is_alive=self._is_alive)
         self._lease.start()
@@ -55,7 +57,7 @@ class _Operator:
             self._changed.wait(TICK_S)
             self._changed.clear()
             self._beat_s = time.monotonic()
-            if time.monotonic() - reloaded_s > RELOAD_S:
+            if reload is not None and time.monotonic() - reloaded_s > RELOAD_S:
                 with contextlib.suppress(OSError):
                     reload()
                 reloaded_s = time.monotonic()

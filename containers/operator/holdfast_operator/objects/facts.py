@@ -55,11 +55,10 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
 def _state(pod: Mapping[str, Any], container: str) -> Mapping[str, Any]:
     """Return the state of the launcher's container, or of an init container that failed before it."""
     status = pod.get("status") or {}
-    for one in status.get("initContainerStatuses") or ():
-        if ((one.get("state") or {}).get("terminated") or {}).get("exitCode"):
-            return one["state"]
-    found = (one for one in status.get("containerStatuses") or () if one["name"] == container)
-    return next((one.get("state") or {} for one in found), {})
+    inits: list[Mapping[str, Any]] = [one.get("state") or {} for one in status.get("initContainerStatuses") or ()]
+    found = [one.get("state") or {} for one in status.get("containerStatuses") or () if one["name"] == container]
+    failed = (state for state in inits if (state.get("terminated") or {}).get("exitCode"))
+    return next(failed, found[0] if found else {})
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:
