@@ -83,9 +83,11 @@ def test_the_users_fields_stay_and_ours_are_added() -> None:
     affinity = pod["spec"]["affinity"]
     assert affinity["podAntiAffinity"] == {"x": 1}
     required = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    assert [[one["key"] for one in term["matchExpressions"]] for term in required] == [
-        ["a", HEALTH, "kubernetes.io/hostname"], [HEALTH, "kubernetes.io/hostname"],
-    ]  # fmt: skip
+    assert [[one["key"] for one in term["matchExpressions"]] for term in required] == [["a", HEALTH], [HEALTH]]
+    assert [[(one["operator"], one["values"]) for one in term["matchFields"]] for term in required] == [
+        [("NotIn", ["n7"])],
+        [("In", ["n"]), ("NotIn", ["n7"])],
+    ]
     assert of.template == template, "the job's own template is not changed"
 
 

@@ -72,10 +72,11 @@ def _variables(job: Job, index: int, given: Sequence[Mapping[str, Any]]) -> list
         "PET_NPROC_PER_NODE": str(job.processes),
         "PET_RDZV_ID": job.name,
         "PET_ON_SIGTERM": "leave",
-        "PET_METRICS_PORT": str(METRICS_PORT),
         "HOLDFAST_JOB": job.name if job.namespace == "default" else f"{job.namespace}/{job.name}",
         "HOLDFAST_SUBMISSION": f"{job.name}-{job.uid[:8]}",
     }
+    if not job.template["spec"].get("hostNetwork"):  # where two pods would share the port
+        texts["PET_METRICS_PORT"] = str(METRICS_PORT)
     if job.nodes.sizes:
         texts["PET_SIZES"] = ",".join(map(str, job.nodes.sizes))
     own: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in texts.items()]
@@ -89,14 +90,18 @@ def _variables(job: Job, index: int, given: Sequence[Mapping[str, Any]]) -> list
 def _placed(affinity: Mapping[str, Any], excluded: Sequence[str]) -> dict[str, Any]:
     """Add to each term of the user's, which are alternatives, that the node is healthy and not excluded."""
     key = "requiredDuringSchedulingIgnoredDuringExecution"
-    ours = [{"key": _HEALTH, "operator": "NotIn", "values": list(UNHEALTHY)}]
-    if excluded:
-        ours.append({"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(excluded)})
+    ours = {"key": _HEALTH, "operator": "NotIn", "values": list(UNHEALTHY)}
+    # By name, since the label of the host name may be another one; a requirement of a field has one value.
+    names = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in sorted(excluded)]
     node = dict(affinity.get("nodeAffinity") or {})
     terms = (node.get(key) or {}).get("nodeSelectorTerms") or [{}]
     node[key] = {
         "nodeSelectorTerms": [
-            {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *ours]} for term in terms
+            {
+                "matchExpressions": [*(term.get("matchExpressions") or ()), ours],
+                **({"matchFields": fields} if (fields := [*(term.get("matchFields") or ()), *names]) else {}),
+            }
+            for term in terms
         ]
     }
     return {**affinity, "nodeAffinity": node}
