@@ -74,8 +74,8 @@ class Reconciler:
         if not self._may_write() or not self._written(client, fresh, second):
             return
         for action in second.actions:
-            if action in first.actions and self._may_write():
-                self._carry_out(client, fresh, action)
+            if action in first.actions and self._may_write() and not self._carry_out(client, fresh, action):
+                return
 
     def _decided(self, manifest: Object, pods: list[Object], nodes: Mapping[str, NodeFacts]) -> Decision:
         key = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
@@ -134,11 +134,11 @@ class Reconciler:
             self._report(f"job {_shown(manifest)}: {decision.status.state}{message}")
         return True
 
-    def _carry_out(self, client: KubernetesClient, manifest: Object, action: Action) -> None:
+    def _carry_out(self, client: KubernetesClient, manifest: Object, action: Action) -> bool:
+        """Return False if no more pods are to be created now, as above a quota."""
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
         if isinstance(action, CreatePod):
-            self._create(client, read_job(manifest), action)
-            return
+            return self._create(client, read_job(manifest), action)
         try:
             if isinstance(action, DeletePod):
                 self._report(f"job {_shown(manifest)}: pod {name}-{action.index}: delete: {action.why}")
@@ -150,8 +150,9 @@ class Reconciler:
         except KubernetesError as error:
             if error.code != _CONFLICT:  # another object has the name by now
                 raise
+        return True
 
-    def _create(self, client: KubernetesClient, job: Job, action: CreatePod) -> None:
+    def _create(self, client: KubernetesClient, job: Job, action: CreatePod) -> bool:
         key = job.namespace, job.name
         try:
             for plural, body in (("services", service_of(job)), ("secrets", secret_of(job, key=self._key))):
@@ -161,12 +162,14 @@ class Reconciler:
             if not 400 <= error.code < 500 or error.code == 429:
                 raise
             if error.code == _CONFLICT and self._is_own(client, job, action.index):
-                return
+                return True
             self._refused[key] = (self._clock(), f"pod {job.name}-{action.index} was refused: {error}")
             self._report(f"job {job.namespace}/{job.name}: {self._refused[key][1]}")
-            return
-        self._refused.pop(key, None)
+            return error.code == _CONFLICT
+        if self._refused.get(key, (0.0, ""))[1].startswith(f"pod {job.name}-{action.index} "):
+            del self._refused[key]
         self._report(f"job {job.namespace}/{job.name}: pod {job.name}-{action.index}: created")
+        return True
 
     def _is_own(self, client: KubernetesClient, job: Job, index: int) -> bool:
         """Return True for a pod of this job, or one that is just being deleted."""
