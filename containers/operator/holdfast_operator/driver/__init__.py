@@ -1,6 +1,6 @@
 """Driver: watches, one decision after another, its writes to the API server, lease, admission."""
 
-from holdfast_operator.driver.admission import answer_to, serve_admission
+from holdfast_operator.driver.admission import AdmissionServer, answer_to
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, run_key
 from holdfast_operator.driver.lease import Lease
@@ -9,6 +9,7 @@ from holdfast_operator.driver.reconciler import Reconciler
 from holdfast_operator.driver.service import run
 
 __all__ = [
+    "AdmissionServer",
     "Cache",
     "ClusterAccess",
     "Lease",
@@ -18,5 +19,4 @@ __all__ = [
     "read_metrics",
     "run",
     "run_key",
-    "serve_admission",
 ]

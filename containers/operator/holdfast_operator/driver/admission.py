@@ -14,7 +14,6 @@ from typing import Any
 
 from holdfast_operator.jobs import JobError, mistakes, read_job
 
-PORT = 8443
 MOST_BYTES = 8 << 20
 TIMEOUT_S = 10.0
 
@@ -64,23 +63,38 @@ def _identified(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**manifest, "metadata": metadata}
 
 
-def serve_admission(*, folder: Path, port: int = PORT, is_alive: Callable[[], bool]) -> Callable[[], None]:
+class AdmissionServer:
     """
-    Serve reviews at /validate and liveness at /healthz, over TLS.
+    Reviews at /validate and liveness at /healthz, over TLS.
 
     Args:
         folder: With ``tls.crt`` and ``tls.key``.
+        port: 0 for any.
 
-    Returns:
-        Function that reads the certificate again, which the kubelet exchanges.
+    Raises:
+        OSError: no certificate, or no port.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
-    def load() -> None:
-        context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    def __init__(self, *, folder: Path, port: int, is_alive: Callable[[], bool]) -> None:
+        self._folder = folder
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.reload()
+        self._server = _server(port, context=self._context, is_alive=is_alive)
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, name="admission", daemon=True)
+        self._thread.start()
 
-    load()
+    def reload(self) -> None:
+        """Read the certificate again, which the kubelet exchanges. Raises: OSError."""
+        self._context.load_cert_chain(self._folder / "tls.crt", self._folder / "tls.key")
 
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def _server(port: int, *, context: ssl.SSLContext, is_alive: Callable[[], bool]) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         timeout = TIMEOUT_S
 
@@ -111,8 +125,6 @@ def serve_admission(*, folder: Path, port: int = PORT, is_alive: Callable[[], bo
             pass
 
     class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
         def finish_request(self, request: Any, client_address: Any) -> None:
             """Handshake in the connection's own thread, so that a silent peer stops no other."""
             request.settimeout(TIMEOUT_S)
@@ -122,6 +134,4 @@ def serve_admission(*, folder: Path, port: int = PORT, is_alive: Callable[[], bo
         def handle_error(self, request: Any, client_address: Any) -> None:
             pass
 
-    server = Server(("", port), Handler)
-    threading.Thread(target=server.serve_forever, name="admission", daemon=True).start()
-    return load
+    return Server(("", port), Handler)

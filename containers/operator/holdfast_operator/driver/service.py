@@ -5,11 +5,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from holdfast_common import KubernetesError
-from holdfast_operator.driver.admission import serve_admission
+from holdfast_operator.driver.admission import AdmissionServer
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, run_key
 from holdfast_operator.driver.lease import Lease
@@ -45,10 +44,10 @@ class _Operator:
 
     def run(self, *, certificates: Path | None, port: int) -> None:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
-        reload: Callable[[], None] | None = None
-        reloaded_s = time.monotonic()
+        admission = None
         if certificates is not None:
-            reload = serve_admission(folder=certificates, port=port, is_alive=self._is_alive)
+            admission = AdmissionServer(folder=certificates, port=port, is_alive=self._is_alive)
+        reloaded_s = time.monotonic()
         self._lease.start()
         self._cache.start()
         self._progress.start()
@@ -57,9 +56,9 @@ class _Operator:
             self._changed.wait(TICK_S)
             self._changed.clear()
             self._beat_s = time.monotonic()
-            if reload is not None and time.monotonic() - reloaded_s > RELOAD_S:
-                with contextlib.suppress(OSError):
-                    reload()
+            if admission is not None and time.monotonic() - reloaded_s > RELOAD_S:
+                with contextlib.suppress(OSError):  # half exchanged: the next time
+                    admission.reload()
                 reloaded_s = time.monotonic()
             if reconciler is not None and self._cache.is_complete and self._lease.is_held:
                 self._pass(reconciler)
