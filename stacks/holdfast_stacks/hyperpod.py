@@ -24,7 +24,7 @@ from holdfast_constructs import (
 from holdfast_stacks import foundations, kubernetes, watch
 from holdfast_stacks.foundations import Foundations
 from holdfast_stacks.groups import Groups
-from holdfast_stacks.images import HealthAgentImage, TrainingImage
+from holdfast_stacks.images import AddonImage, TrainingImage, health_agent_image, operator_image
 from holdfast_stacks.sources import SOURCES
 
 LIFECYCLE_SOURCES = (
@@ -84,7 +84,8 @@ class HyperPodStack(Stack):
         settings = Groups(self, "Groups", environment=environment)
         groups = settings.instance_groups()
         ground = foundations.foundations(self, environment, groups=groups)
-        image, agent = TrainingImage(self, environment), HealthAgentImage(self, environment)
+        image, agent = TrainingImage(self, environment), health_agent_image(self, environment)
+        operator = operator_image(self, environment)
         experiments = watch.Experiments(self, environment, ground=ground)
         bundle = self._lifecycle(environment, image, agent, experiments, folder)
         scripts = settings.scripts() or bundle
@@ -92,6 +93,7 @@ class HyperPodStack(Stack):
         cluster = self._cluster(environment, settings, groups, ground, scripts, control_plane)
         image.grant_pull(cluster.role)
         agent.grant_pull(cluster.role)
+        operator.grant_pull(cluster.role)
         metrics = watch.watch(self, environment, cluster=cluster, ground=ground)
         if metrics.prometheus is not None and bundle is not None and watch.sends_metrics(environment):
             bundle.tell("metrics.json", {"remote_write_url": metrics.prometheus.remote_write_url})
@@ -110,6 +112,7 @@ class HyperPodStack(Stack):
                 prometheus=metrics.prometheus,
                 grafana=metrics.grafana,
                 agent=agent,
+                operator=operator,
             )
         self._outputs(environment, cluster, bundle, ground)
 
@@ -174,7 +177,7 @@ class HyperPodStack(Stack):
         self,
         environment: Environment,
         image: TrainingImage,
-        agent: HealthAgentImage,
+        agent: AddonImage,
         experiments: watch.Experiments,
         folder: Path,
     ) -> LifecycleBundle | None:

@@ -49,24 +49,31 @@ class TrainingImage:
         self.uri = text.replace("${AWS::URLSuffix}", suffix)
 
 
-HEALTH_AGENT = "holdfast.local/health-agent:latest"
-"""What a local cloud has under this name: the image that was added to it, else what stands in for it."""
+class AddonImage:
+    """Image of pods that are no jobs."""
 
-
-class HealthAgentImage:
     uri: str
-    """Empty without a named image or without an agent; then no pod runs it."""
+    """Empty without a named image; then no pod runs it."""
 
-    def __init__(self, scope: Construct, environment: Environment) -> None:
-        settings = environment.images.health_agent if environment.images is not None else None
+    def __init__(
+        self, scope: Construct, construct_id: str, settings: ImageSource | None, *, setting: str, folder: str
+    ) -> None:
+        """
+        Define an image.
+
+        Args:
+            settings: None: no image.
+            setting: Its name in the environment file.
+            folder: Of its Dockerfile below ``containers/``; the local cloud has a stand-in under this name.
+        """
         self.uri = ""
         self._image: ContainerImage | None = None
-        if settings is None or not environment.health.enabled or environment.eks is None:
+        if settings is None:
             return
         if settings.source == "environment":
-            self.uri = HEALTH_AGENT
+            self.uri = f"holdfast.local/{folder}:latest"
             return
-        self._image = _agent(scope, settings)
+        self._image = _addon_image(scope, construct_id, settings, setting=setting, folder=folder)
         self.uri = self._image.uri
 
     def grant_pull(self, role: iam.IRole) -> None:
@@ -74,16 +81,27 @@ class HealthAgentImage:
             self._image.grant_pull(role)
 
 
-def _agent(scope: Construct, settings: ImageSource) -> ContainerImage:
+def health_agent_image(scope: Construct, environment: Environment) -> AddonImage:
+    is_pod = environment.images is not None and environment.health.enabled and environment.eks is not None
+    settings = environment.images.health_agent if environment.images is not None and is_pod else None
+    return AddonImage(scope, "HealthAgentImage", settings, setting="images.health_agent", folder="health-agent")
+
+
+def operator_image(scope: Construct, environment: Environment) -> AddonImage:
+    has_settings = environment.images is not None and environment.eks is not None
+    settings = environment.images.job_operator if environment.images is not None and has_settings else None
+    return AddonImage(scope, "JobOperatorImage", settings, setting="images.job_operator", folder="operator")
+
+
+def _addon_image(
+    scope: Construct, construct_id: str, settings: ImageSource, *, setting: str, folder: str
+) -> ContainerImage:
     if settings.source == "build":
-        return ContainerImage.from_asset(
-            scope, "HealthAgentImage", directory=SOURCES / "containers", file="health-agent/Dockerfile"
-        )
-    name = required(settings.repository, setting="images.health_agent.repository")
-    repository = ecr.Repository.from_repository_name(scope, "HealthAgentImage", name)
-    return ContainerImage.from_repository(
-        repository, digest=required(settings.digest, setting="images.health_agent.digest")
-    )
+        directory = SOURCES / "containers"
+        return ContainerImage.from_asset(scope, construct_id, directory=directory, file=f"{folder}/Dockerfile")
+    name = required(settings.repository, setting=f"{setting}.repository")
+    repository = ecr.Repository.from_repository_name(scope, construct_id, name)
+    return ContainerImage.from_repository(repository, digest=required(settings.digest, setting=f"{setting}.digest"))
 
 
 def _repository(scope: Construct, index: int, name: str) -> ecr.IRepository:

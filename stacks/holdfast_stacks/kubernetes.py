@@ -18,6 +18,7 @@ from holdfast_constructs import (
     HyperPodEks,
     IHyperPodEks,
     InstanceQuota,
+    JobOperator,
     LustreVolume,
     ObservabilityAddon,
     PriorityClass,
@@ -27,7 +28,7 @@ from holdfast_constructs import (
     TrainingOperator,
 )
 from holdfast_stacks.foundations import Foundations, removal_policy
-from holdfast_stacks.images import HealthAgentImage
+from holdfast_stacks.images import AddonImage
 from holdfast_stacks.required import required
 from holdfast_stacks.retention import retention
 from holdfast_stacks.sources import SOURCES
@@ -150,9 +151,10 @@ def addons(
     ground: Foundations,
     prometheus: PrometheusWorkspace | None,
     grafana: GrafanaWorkspace | None,
-    agent: HealthAgentImage,
+    agent: AddonImage,
+    operator: AddonImage,
 ) -> None:
-    """What runs on the nodes: the health agent, metrics, file systems for pods, operators."""
+    """What runs on the nodes: the health agent, operators, metrics, file systems for pods."""
     if agent.uri:
         HealthAgent(
             scope,
@@ -164,6 +166,14 @@ def addons(
             mode=environment.health.mode,
             breaker_share=environment.health.breaker_share,
             own_node_only=environment.cloud == "aws",  # the Kubernetes of a rehearsal is too old for the policy
+        )
+    if operator.uri:
+        JobOperator(
+            scope,
+            "JobOperator",
+            eks_cluster=control_plane,
+            chart=SOURCES / "containers" / "operator" / "chart",
+            image=operator.uri,
         )
     if environment.observability.container_insights:
         ContainerInsights(

@@ -1,6 +1,7 @@
 """Software on the nodes of a cluster on EKS: storage drivers, operators, task governance, collectors, health agent."""
 
 from holdfast_constructs.eks_addons.health_agent import HealthAgent
+from holdfast_constructs.eks_addons.job_operator import JobOperator
 from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon
 from holdfast_constructs.eks_addons.operators import (
     COMPUTE_QUOTA,
@@ -18,6 +19,7 @@ __all__ = [
     "FsxCsiDriver",
     "HealthAgent",
     "InstanceQuota",
+    "JobOperator",
     "LustreVolume",
     "ObservabilityAddon",
     "PriorityClass",

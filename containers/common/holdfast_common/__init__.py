@@ -8,11 +8,11 @@ HyperPod's EKS nodes are made, has no newer one.
 from typing import TYPE_CHECKING, Any
 
 from holdfast_common import kinds
-from holdfast_common.log import EventLog, events_log_group, log_of_jobs, stream_of_jobs
+from holdfast_common.log import EventLog, events_log_group, instance_id, log_of_jobs, stream_of_jobs
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
-    from holdfast_common import node_socket, slurm_answers
+    from holdfast_common import holdfast_jobs, node_socket, slurm_answers
     from holdfast_common.detectors_lost import LostDetector, lost_detectors
     from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
@@ -58,7 +58,9 @@ __all__ = [
     "detail_step",
     "events_log_group",
     "fault_named",
+    "holdfast_jobs",
     "in_order",
+    "instance_id",
     "is_of_stream",
     "kinds",
     "kubernetes_trust",
@@ -87,7 +89,7 @@ _FROM = {
     **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }
-_MODULES = ("node_socket", "slurm_answers")
+_MODULES = ("holdfast_jobs", "node_socket", "slurm_answers")
 
 
 def __getattr__(name: str) -> Any:

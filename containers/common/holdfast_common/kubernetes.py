@@ -128,10 +128,21 @@ class KubernetesClient:
         where = _with_query(path, [("fieldManager", manager), ("force", str(force).lower())])
         return self._json("PATCH", where, body=body, content="application/apply-patch+yaml")
 
-    def delete(self, path: str) -> None:
-        """Delete an object and its dependents; a missing object is no error."""
+    def delete(self, path: str, *, uid: str = "", grace_s: Optional[int] = None) -> None:
+        """
+        Delete an object and its dependents; a missing object is no error.
+
+        Args:
+            uid: Delete the object of this UID only; KubernetesError 409 for another one of its name. Default: any.
+            grace_s: Time for a pod to end; 0 removes it without its kubelet. Default: the pod's own.
+        """
+        body: Object = {"propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        if grace_s is not None:
+            body["gracePeriodSeconds"] = grace_s
         try:
-            self._call("DELETE", path, body={"propagationPolicy": "Background"})
+            self._call("DELETE", path, body=body)
         except KubernetesError as error:
             if error.code != 404:
                 raise

@@ -51,7 +51,7 @@ class EventLog:
             path=Path(path) if path else None,
             source=source,
             cluster=environment.get("HOLDFAST_CLUSTER", ""),
-            node=environment.get("HOLDFAST_INSTANCE_ID", ""),
+            node=instance_id(environment),
             job=_job(environment),
         )
 
@@ -86,6 +86,11 @@ class EventLog:
         if self.path is not None:
             mode = _JOBS_MODE if self._fields["source"] == "job" else _MODE
             _append(self.path, to_line(values).encode() + b"\n", mode=mode)
+
+
+def instance_id(environment: Mapping[str, str]) -> str:
+    """Return the instance id of this node: HOLDFAST_INSTANCE_ID, which in a pod may be the node's name."""
+    return environment.get("HOLDFAST_INSTANCE_ID", "").removeprefix("hyperpod-")
 
 
 def _job(environment: Mapping[str, str]) -> str:

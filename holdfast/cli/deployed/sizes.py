@@ -4,14 +4,14 @@ import json
 
 from holdfast.cli.deployed.by_hand import refuse_on_aws
 from holdfast.cli.deployed.cluster import controller_hostname
-from holdfast.cli.deployed.kubernetes import sign_in, workload
+from holdfast.cli.deployed.kubernetes import check_kubernetes_job, sign_in, workload
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.deployed.slurm_jobs import check_job_id, known_jobs
 from holdfast.cli.kubernetes import RUNNING, PodRecord, execute
 from holdfast.cli.slurm import JobRecord
 from holdfast.cli.terminal import CommandError
-from holdfast_common import KubernetesError
+from holdfast_common import KubernetesError, holdfast_jobs
 
 _FORBIDDEN = 403
 
@@ -55,10 +55,28 @@ _OF_THE_POD = ("", "")
 
 def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
     """Resize a job after its next step. Raises: CommandError: no such job, it does not run, or it refuses."""
+    if context.orchestrator == "eks" and _is_operated(context, job):
+        _resize(context, job, nodes)
+        return
     ask = _ask_pods if context.orchestrator == "eks" else _ask_nodes
     refused = ask(context, job=job, request=f"scale {nodes}")
     if refused:
         raise CommandError(f"job {job}: {refused}", exit_code=1)
+
+
+def _is_operated(context: Context, job: str) -> bool:
+    found = workload(context, job=job)
+    return found is not None and found.kinds == holdfast_jobs.KIND
+
+
+def _resize(context: Context, job: str, nodes: int) -> None:
+    """Change the size in the job's manifest; its operator creates or deletes pods."""
+    name = check_kubernetes_job(job)
+    path = f"/apis/{holdfast_jobs.API_VERSION}/namespaces/{name.namespace}/{holdfast_jobs.PLURAL}/{name.name}"
+    try:
+        sign_in(context).client.patch(path, {"spec": {"nodes": {"size": nodes}}})
+    except KubernetesError as error:
+        raise CommandError(f"job {job}: {error}", exit_code=1) from None
 
 
 def _ask_nodes(context: Context, *, job: str, request: str) -> str:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cli.kubernetes.manifests import JOB_LABEL, JobName, Object, job_name_of
+from holdfast_common import holdfast_jobs
 
 OPERATORS = {
+    holdfast_jobs.API_VERSION: holdfast_jobs.PLURAL,
     "sagemaker.amazonaws.com/v1": "hyperpodpytorchjobs",
     "kubeflow.org/v1": "pytorchjobs",
     "jobset.x-k8s.io/v1alpha2": "jobsets",
@@ -140,7 +142,14 @@ def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
     if spec.get("suspend") is True:
         return SUSPENDED, ""
     mine = [pod for pod in pods if pod.name.startswith(f"{thing['metadata']['name']}-")] or pods
-    return (RUNNING if any(pod.phase == RUNNING for pod in mine) else PENDING), ""
+    return (RUNNING if any(pod.phase == RUNNING for pod in mine) else PENDING), _invalid(status)
+
+
+def _invalid(status: Mapping[str, Any]) -> str:
+    """Return the mistakes of a HoldfastJob that was created without its webhook."""
+    conditions = status.get("conditions") or ()
+    found = (one for one in conditions if one.get("type") == "Invalid" and one.get("status") == "True")
+    return next((str(one.get("message", "")) for one in found), "")
 
 
 def pod_record(pod: Object) -> PodRecord:

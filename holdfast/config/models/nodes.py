@@ -51,7 +51,8 @@ class ImageSource(Model):
     repository: aws.Repository | None = None
     """The ECR repository, with source ecr. Default: none"""
     digest: aws.DigestSha256 | None = None
-    """The image in it, with source ecr; that of the health agent is always named. Default: none, jobs choose a tag"""
+    """The image in it, with source ecr; those of health agent and operator are always named. Default: none, jobs
+    choose a tag"""
 
 
 class Images(Model):
@@ -62,6 +63,9 @@ class Images(Model):
     health_agent: ImageSource | None = None
     """The image of the health agent, under Kubernetes: with it a pod on each node watches the node, and may ask
     HyperPod for another one. Default: none, a unit of each node watches it and asks for nothing"""
+    job_operator: ImageSource | None = None
+    """The image of the operator of HoldfastJobs, under Kubernetes: with it the operator is installed. Default: none,
+    and the cluster takes no HoldfastJobs"""
     repositories: aws.RepositoryNamesOrArns = ()
     """ECR repositories beside it that nodes may pull from. Default: none"""
 

@@ -308,6 +308,17 @@ NODES = (
     ),
     Policy(
         settings=(
+            "images.job_operator",
+            "images.job_operator.source",
+            "images.job_operator.repository",
+            "images.job_operator.digest",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="Helm exchanges the operator's pods; jobs train on, and keep their definition without an operator",
+        source="Holdfast, containers/operator/chart",
+    ),
+    Policy(
+        settings=(
             "images.health_agent",
             "images.health_agent.source",
             "images.health_agent.repository",

@@ -267,7 +267,8 @@ def _network(network: Settings) -> Network:
 
 
 def _images(file: Settings) -> tuple[Image, ...]:
-    named = () if file.images is None else (file.images.training, file.images.health_agent)
+    images = file.images
+    named = () if images is None else (images.training, images.health_agent, images.job_operator)
     return tuple(
         Image(path=image.path, repository=image.repository, digest=image.digest) for image in named if image is not None
     )

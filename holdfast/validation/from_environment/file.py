@@ -18,6 +18,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
     agent = None if file.images is None else file.images.health_agent
+    operator = None if file.images is None else file.images.job_operator
     created, settings = _accounting(file)
     return EnvironmentFile(
         path="",
@@ -33,6 +34,8 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "image_settings": "images.training.repository",
             "agent_image_source": "images.health_agent.source",
             "agent_image_settings": "images.health_agent.repository",
+            "operator_image_source": "images.job_operator.source",
+            "operator_image_settings": "images.job_operator.repository",
             "stand_ins": "stand_ins",
             "users": "lifecycle.users",
             "scripts": "lifecycle.scripts",
@@ -61,6 +64,8 @@ def environment_file(file: Settings) -> EnvironmentFile:
         image_settings=() if training is None else _set_names(training, "repository", "digest"),
         agent_image_source=None if agent is None else agent.source,
         agent_image_settings=() if agent is None else _set_names(agent, "repository", "digest"),
+        operator_image_source=None if operator is None else operator.source,
+        operator_image_settings=() if operator is None else _set_names(operator, "repository", "digest"),
         stand_ins={name: getattr(file.stand_ins, name) for name in _set_names(file.stand_ins, *STAND_INS)},
         goodput_target_percent=file.goodput.target_percent,
         checkpoint_interval_s=file.goodput.checkpoint_interval_s,

@@ -118,6 +118,9 @@ class EnvironmentFile(Item):
     agent_image_source: str | None = None
     agent_image_settings: tuple[str, ...] = ()
     """The same of the image of the health agent."""
+    operator_image_source: str | None = None
+    operator_image_settings: tuple[str, ...] = ()
+    """The same of the image of the operator."""
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     goodput_target_percent: float | None = None
     checkpoint_interval_s: float | None = None

@@ -24,6 +24,7 @@ from holdfast_constructs import (
     HealthAgent,
     HyperPodEks,
     InstanceQuota,
+    JobOperator,
     LustreVolume,
     ObservabilityAddon,
     PriorityClass,
@@ -370,6 +371,23 @@ def test_a_chart_of_a_folder_is_installed_from_an_asset_and_is_what_its_digest_s
     files = read_chart(io.BytesIO(packed.archive()), release["ChartPath"])
     verify(files, path=release["ChartPath"], expected_sha256=release["TreeSha256"])
     assert packed.archive() == ChartFolder(name=packed.name, folder=chart).archive()
+
+
+def test_the_operator_of_jobs_is_a_release_of_its_chart(repository: Path) -> None:
+    stack = new_stack()
+    cluster = control_plane(stack, instance_types=["ml.m5.xlarge"])
+    chart = repository / "containers/operator/chart"
+    JobOperator(
+        stack, "Jobs", eks_cluster=cluster, chart=chart, image="operator@sha256:0", node_selector={"role": "cpu"}
+    )
+    resources = resources_of(stack)
+    release = resources[only(resources, "Custom::HoldfastHelmRelease", "holdfast-operator")]["Properties"]
+    assert release["Namespace"] == "holdfast-system"
+    assert json.loads(release["Values"]) == {
+        "image": "operator@sha256:0",
+        "admission": {"enabled": True},
+        "nodeSelector": {"role": "cpu"},
+    }
 
 
 def test_a_folder_without_a_chart_is_refused(tmp_path: Path) -> None:

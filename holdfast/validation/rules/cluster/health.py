@@ -92,9 +92,10 @@ def agent_is_a_pod(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             message="no image of the agent is set, so no component may request its remedies",
             fix="add images.health_agent, or set health.mode: observe",
         )
-    if not on_eks and file.agent_image_source is not None:
-        yield Broken(
-            path=file.at("agent_image_source"),
-            message="an image of the health agent is set, which only Kubernetes runs",
-            fix="remove images.health_agent",
-        )
+    for setting, what in (("agent_image_source", "health_agent"), ("operator_image_source", "job_operator")):
+        if not on_eks and getattr(file, setting) is not None:
+            yield Broken(
+                path=file.at(setting),
+                message=f"an image of the {what.replace('_', ' ')} is set, which only Kubernetes runs",
+                fix=f"remove images.{what}",
+            )

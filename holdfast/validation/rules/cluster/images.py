@@ -8,8 +8,8 @@ from holdfast.validation.model import Deployment, EnvironmentFile, Image, Instan
 
 AMI = re.compile(r"ami-[0-9a-fA-F]{8,17}|default")
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
-AGENT = "agent_image_source"
-SOURCES = {"image_source": "image_settings", AGENT: "agent_image_settings"}
+WITH_DIGEST = {"agent_image_source": "agent_image_settings", "operator_image_source": "operator_image_settings"}
+SOURCES = {"image_source": "image_settings", **WITH_DIGEST}
 """Settings of each image's source in a file, and its other settings."""
 
 
@@ -66,8 +66,8 @@ def image_source(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 @rule("HF805", title="Images from a registry name their repository", each=EnvironmentFile, source="Holdfast")
 def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    With source ecr the repository is required; with other sources there is none, nor a digest. The image of the health
-    agent also needs its digest: no job chooses a tag for it.
+    With source ecr the repository is required; with other sources there is none, nor a digest. The images of health
+    agent and operator also need their digest: no job chooses a tag for them.
     """
     for source, settings in SOURCES.items():
         given, expected = getattr(file, source), getattr(file, settings)
@@ -75,7 +75,7 @@ def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 file.at(settings), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
             )
-        elif given == "ecr" and source == AGENT and "digest" not in expected:
+        elif given == "ecr" and source in WITH_DIGEST and "digest" not in expected:
             yield refused(
                 file.at(settings), "no digest", allowed="the digest of the image", fix="add digest: sha256:..."
             )

@@ -193,7 +193,7 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     team/training.
     """
     images = file.data.get("images")
-    for which in ("training", "health_agent"):
+    for which in ("training", "health_agent", "job_operator"):
         image = images.get(which) if isinstance(images, Mapping) else None
         name = image.get("repository") if isinstance(image, Mapping) else None
         if isinstance(name, str):

@@ -67,7 +67,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_each_method_sends_its_verb_query_and_content_type(server: Server) -> None:
-    server.answers = [(200, {"a": 1})] * 4 + [(200, b"two\nlines"), (200, {})]
+    server.answers = [(200, {"a": 1})] * 4 + [(200, b"two\nlines"), (200, {}), (200, {})]
     client, labels = server.client, {"metadata": {"labels": {"a": "b"}}}
 
     assert client.get("/apis/x/v1/things", labelSelector="a=b c") == {"a": 1}
@@ -76,6 +76,7 @@ def test_each_method_sends_its_verb_query_and_content_type(server: Server) -> No
     client.apply("/apis/x/v1/things/t", {"kind": "Thing"}, manager="eks", force=True)
     assert client.text("/api/v1/namespaces/n/pods/p/log", container="c") == "two\nlines"
     client.delete(f"{NODES}/n")
+    client.delete(f"{NODES}/n", uid="u", grace_s=0)
 
     assert server.requests == [
         ("GET", "/apis/x/v1/things?labelSelector=a%3Db+c", "Bearer t", "", None),
@@ -87,6 +88,10 @@ def test_each_method_sends_its_verb_query_and_content_type(server: Server) -> No
         ),
         ("GET", "/api/v1/namespaces/n/pods/p/log?container=c", "Bearer t", "", None),
         ("DELETE", f"{NODES}/n", "Bearer t", "application/json", {"propagationPolicy": "Background"}),
+        (
+            "DELETE", f"{NODES}/n", "Bearer t", "application/json",
+            {"propagationPolicy": "Background", "preconditions": {"uid": "u"}, "gracePeriodSeconds": 0},
+        ),
     ]  # fmt: skip
 
 

@@ -16,7 +16,14 @@ LATER, BEGUN, FAILED, REFUSED = "later", "begun", "failed", "refused"
 class Node:
     """Answers one after the other, the last for ever; time passes at once, or not at all."""
 
-    def __init__(self, *answers: str, elastic: bool = True, leaving: bool = False, passes: bool = True) -> None:
+    def __init__(
+        self,
+        *answers: str,
+        elastic: bool = True,
+        alone: bool = False,
+        leaving: bool = False,
+        passes: bool = True,
+    ) -> None:
         self.answers, self.asked = [*answers], 0
         self.leaving = leaving
         self.ended: list[int] = []
@@ -29,6 +36,7 @@ class Node:
             ending=part,
             journal=part,
             elastic=elastic,
+            alone=alone,
             leave=self.leave,
             later=lambda _, call: call() if passes else None,
         )
@@ -111,3 +119,16 @@ def test_no_other_signal_is_a_notice_nor_is_one_to_a_job_that_keeps_its_size(num
     node = Node(BEGUN, elastic=elastic)
     node.notice.signalled(number)
     assert (node.asked, node.ended) == (0, [number])
+
+
+@pytest.mark.parametrize("answers", [(LATER,), (REFUSED,), (LATER, FAILED)])
+def test_a_launcher_of_a_pod_exits_alone_if_its_ranks_cannot_go_to_others(answers: tuple[str, ...]) -> None:
+    node = Node(*answers, elastic=False, alone=True)
+    node.notice.signalled(signal.SIGTERM)
+    assert (node.ended, node.departed) == ([], [128 + signal.SIGTERM])
+
+
+def test_a_launcher_of_a_pod_hands_its_ranks_over_in_a_job_that_keeps_its_size() -> None:
+    node = Node(LATER, BEGUN, elastic=False, alone=True)
+    node.notice.signalled(signal.SIGTERM)
+    assert (node.asked, node.ended, node.departed) == (2, [], [])

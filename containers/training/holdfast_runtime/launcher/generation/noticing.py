@@ -22,6 +22,7 @@ class Notice:
 
     Args:
         elastic: Whether the job can go on with fewer nodes, so that such a signal concerns this node alone.
+        alone: Whether it concerns this node alone even where no other one can take its ranks, as in a pod.
         leave: Has the ranks of this node given away; the answer says whether they will be.
         later: Calls something after so many seconds.
     """
@@ -33,6 +34,7 @@ class Notice:
         ending: Ending,
         journal: Journal,
         elastic: bool,
+        alone: bool,
         leave: Callable[[node_socket.Command, Callable[[node_socket.Answer], None]], None],
         later: Callable[[float, Callable[[], None]], object],
     ) -> None:
@@ -40,6 +42,7 @@ class Notice:
         self._ending = ending
         self._journal = journal
         self._elastic = elastic
+        self._alone = alone
         self._leave = leave
         self._later = later
         self._tried = 0
@@ -60,7 +63,7 @@ class Notice:
             # The others go on as after any loss; whether they can is for them to decide.
             reason = f"received {name} while leaving: this launcher and its ranks exit at once"
             self._ending.depart(128 + number, reason, at_once=True)
-        elif self._elastic:
+        elif self._elastic or self._alone:
             self._number = signal.Signals(number)
             self._journal.tell(f"received {name}: handing over the ranks of this node")
             self._later(TWICE_S, self._count_again)
@@ -83,5 +86,9 @@ class Notice:
                 self._journal.say(f"this node cannot leave the job yet: {answer.reason}")
             self._later(AGAIN_S, self._try)
         elif answer.outcome in ("refused", "failed", "later"):
+            if self._alone:
+                reason = f"received {self._number.name}, and its ranks cannot go to others: {answer.reason}"
+                self._ending.depart(128 + self._number, f"{reason}; this launcher exits", at_once=True)
+                return
             self._journal.say(f"this node cannot leave the job: {answer.reason}")
             self._ending.signalled(self._number)

@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 
-from holdfast_common import EventLog
+from holdfast_common import EventLog, instance_id
 from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
 from holdfast_runtime.launcher.generation import Asks, Building, Ending, Journal, Notice, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyRelay
@@ -55,7 +55,7 @@ class Launcher:
         self.tasks = Tasks(ending=self.ending, journal=self.journal)
         self.witness = self._make_witness()
         self._keys = KeyRelay(slots=self.slots, links=self.links)
-        instance = os.environ.get("HOLDFAST_INSTANCE_ID", "")
+        instance = instance_id(os.environ)
         self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
         self.ending.on_finished, self.ending.summary = self.record.finished, self.record.summary
         self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
@@ -66,6 +66,7 @@ class Launcher:
             ending=self.ending,
             journal=self.journal,
             elastic=bool(options.sizes),
+            alone=options.on_sigterm == "leave",
             leave=self.departure.ask,
             later=self._loop.call_later,
         )

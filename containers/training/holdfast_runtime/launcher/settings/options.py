@@ -24,6 +24,11 @@ EXAMPLE = """example, under Slurm:
 """
 
 LOG_LEVEL = "HOLDFAST_LOG_LEVEL"
+TORCHRUN = "PET_"
+"""
+Prefix of torchrun's variables, PET_NNODES for --nnodes (torch/distributed/argparse_util.py, ``env``), which Kubeflow's
+trainer sets; a flag overrides them.
+"""
 PRELOAD = "torch,torch._dynamo,holdfast_runtime.inprocess"
 """torch._dynamo because making any optimizer of torch imports it, which takes longer than torch itself."""
 
@@ -70,6 +75,8 @@ class Options:
     log_debug: bool = False
     sizes: tuple[int, ...] = ()
     """Numbers of nodes that an elastic job may have, ascending. Default: it keeps its size"""
+    on_sigterm: str | None = None
+    """leave: never end the job. Default: end it; an elastic one goes on if the others can"""
 
     @property
     def world_size(self) -> int:
@@ -91,6 +98,7 @@ def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[s
     A mistake ends the process with exit code 2.
     """
     parser = _parser()
+    parser.set_defaults(**_from_environment(parser, environment))
     given = list(sys.argv[1:] if arguments is None else arguments)
     values = parser.parse_args(given)
     own = tuple(given[: len(given) - len(values.arguments) - 1])
@@ -98,6 +106,18 @@ def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[s
         return _options(values, environment, own=own)
     except (OptionsError, PeersError, ValueError) as error:
         parser.error(str(error))
+
+
+def _from_environment(parser: argparse.ArgumentParser, environment: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return the values of options that variables give; argparse converts them as those of the command line.
+
+    In an Indexed Job the host names give the place: one address alone would be that of a pod which can be lost.
+    """
+    names = vars(parser.parse_args(["program"])).keys() - {"arguments", "module", "no_python", "program"}
+    if "JOB_COMPLETION_INDEX" in environment:
+        names -= {"master_addr", "master_port", "node_rank", "rdzv_endpoint"}
+    return {name: environment[key] for name in names if environment.get(key := f"{TORCHRUN}{name.upper()}")}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -127,6 +147,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("recovery").add_argument
     add("--max-restarts", "--max_restarts", type=int, default=3, help="Deaths allowed without progress. Default: 3")
     add("--allow-loss", type=int, default=0, metavar="STEPS", help="Committed steps that may be redone. Default: 0")
+    leave = "leave: this launcher exits, after a hand-over if possible, and the job goes on. Default: the job ends"
+    add("--on-sigterm", choices=("leave",), help=leave)
     add("--preload", default=PRELOAD, metavar="MODULES", help=f"Modules imported before the fork. Default: {PRELOAD}")
     add("--deadlines", default="", metavar="NAME=S,...", help=f"Names: {', '.join(f.name for f in fields(Deadlines))}")
     add = parser.add_argument_group("status and logs").add_argument
@@ -194,6 +216,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str], *, own:
         log_debug=(values.log_level or environment.get(LOG_LEVEL, "info")) == "debug",
         witness=values.witness,
         sizes=sizes,
+        on_sigterm=values.on_sigterm,
         expansion=Request(
             job="" if values.peers else job_of(environment),
             is_asked=environment.get(SPARE) == "expand",

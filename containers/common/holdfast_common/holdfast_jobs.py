@@ -1,0 +1,11 @@
+"""Names of the HoldfastJob API: another group is changed here, and in the chart's CRD, which a test compares."""
+
+GROUP = "holdfast.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "HoldfastJob"
+PLURAL = "holdfastjobs"
+JOB_LABEL = f"{GROUP}/job"
+"""Label of a job's pods: its name."""
+INDEX_LABEL = f"{GROUP}/index"
+"""Label of a pod: the node rank of its launcher."""

@@ -1,0 +1,22 @@
+"""Driver: watches, one decision after another, its writes to the API server, lease, admission."""
+
+from holdfast_operator.driver.admission import AdmissionServer, answer_to
+from holdfast_operator.driver.cache import Cache
+from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.lease import Lease
+from holdfast_operator.driver.progress import Progress, read_metrics
+from holdfast_operator.driver.reconciler import Reconciler
+from holdfast_operator.driver.service import run
+
+__all__ = [
+    "AdmissionServer",
+    "Cache",
+    "ClusterAccess",
+    "Lease",
+    "Progress",
+    "Reconciler",
+    "answer_to",
+    "read_metrics",
+    "run",
+    "run_key",
+]

@@ -1,0 +1,107 @@
+"""The operator's process."""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from holdfast_common import KubernetesError
+from holdfast_operator.driver.admission import AdmissionServer
+from holdfast_operator.driver.cache import Cache
+from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.lease import Lease
+from holdfast_operator.driver.progress import Progress
+from holdfast_operator.driver.reconciler import Reconciler
+
+TICK_S = 2.0
+"""Time between two passes without a change: deadlines and delays of restarts have no event."""
+STALLED_S = 120.0
+RELOAD_S = 60.0
+
+
+def run(*, identity: str, certificates: Path | None, port: int) -> None:
+    """
+    Serve until SIGTERM.
+
+    Args:
+        identity: Holder of the lease: the pod's name.
+        certificates: Folder of the webhook's certificate. None: no webhook.
+    """
+    _Operator(identity=identity).run(certificates=certificates, port=port)
+
+
+class _Operator:
+    def __init__(self, *, identity: str) -> None:
+        self._over, self._changed = threading.Event(), threading.Event()
+        self._access = ClusterAccess()
+        self._lease = Lease(self._access, identity=identity, report=report)
+        self._cache = Cache(self._access, changed=self._changed.set, report=report)
+        self._progress = Progress(self._cache, changed=self._changed.set)
+        self._beat_s = time.monotonic()
+        self._failed: dict[str, str] = {}
+
+    def run(self, *, certificates: Path | None, port: int) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: self._end())
+        admission = None
+        if certificates is not None:
+            admission = AdmissionServer(folder=certificates, port=port, is_alive=self._is_alive)
+        reloaded_s = time.monotonic()
+        self._lease.start()
+        self._cache.start()
+        self._progress.start()
+        reconciler = self._reconciler()
+        while not self._over.is_set():
+            self._changed.wait(TICK_S)
+            self._changed.clear()
+            self._beat_s = time.monotonic()
+            if admission is not None and time.monotonic() - reloaded_s > RELOAD_S:
+                with contextlib.suppress(OSError):  # half exchanged: the next time
+                    admission.reload()
+                reloaded_s = time.monotonic()
+            if reconciler is not None and self._cache.is_complete and self._lease.is_held:
+                self._pass(reconciler)
+
+    def _end(self) -> None:
+        self._over.set()
+        self._changed.set()
+
+    def _is_alive(self) -> bool:
+        return time.monotonic() - self._beat_s < STALLED_S
+
+    def _reconciler(self) -> Reconciler | None:
+        while not self._over.is_set():
+            self._beat_s = time.monotonic()
+            try:
+                key = run_key(self._access)
+            except (KubernetesError, OSError) as error:
+                report(f"key of tokens: {error}; retrying")
+                self._over.wait(TICK_S)
+                continue
+            return Reconciler(
+                self._access,
+                cache=self._cache,
+                key=key,
+                progress=self._progress,
+                may_write=lambda: self._lease.is_held,
+                report=report,
+            )
+        return None
+
+    def _pass(self, reconciler: Reconciler) -> None:
+        for manifest in self._cache.jobs():
+            name = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
+            self._beat_s = time.monotonic()
+            try:
+                reconciler.reconcile(manifest)
+                self._failed.pop(name, None)
+            except KubernetesError as error:
+                if self._failed.get(name) != str(error):
+                    report(f"job {name}: {error}; retrying")
+                self._failed[name] = str(error)
+
+
+def report(line: str) -> None:
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    print(f"{stamp} {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,39 @@
+"""HoldfastJob: manifest, all of its mistakes at once, status. Pure."""
+
+from holdfast_operator.jobs.job import Deadlines, Job, Nodes, Recovery
+from holdfast_operator.jobs.mistakes import mistakes
+from holdfast_operator.jobs.reading import JobError, read_job
+from holdfast_operator.jobs.status import (
+    COMPLETE,
+    FAILED,
+    INVALID,
+    RUNNING,
+    SUSPENDED,
+    Condition,
+    Status,
+    Stop,
+    read_status,
+    stamp,
+    with_condition,
+)
+
+__all__ = [
+    "COMPLETE",
+    "FAILED",
+    "INVALID",
+    "RUNNING",
+    "SUSPENDED",
+    "Condition",
+    "Deadlines",
+    "Job",
+    "JobError",
+    "Nodes",
+    "Recovery",
+    "Status",
+    "Stop",
+    "mistakes",
+    "read_job",
+    "read_status",
+    "stamp",
+    "with_condition",
+]

@@ -1,0 +1,79 @@
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast_operator.jobs.status import Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    size: int
+    """Nodes that train."""
+    spares: int = 0
+    """Nodes that wait for the ranks of another one."""
+    sizes: tuple[int, ...] = ()
+    """Allowed sizes of an elastic job, ascending. Default: it keeps its size."""
+
+    @property
+    def most(self) -> int:
+        return max(self.sizes, default=self.size)
+
+    @property
+    def least(self) -> int:
+        return min(self.sizes, default=self.size)
+
+    @property
+    def launchers(self) -> int:
+        """Launchers that the job may have, each with an index below it."""
+        return self.most + self.spares
+
+    @property
+    def pods(self) -> int:
+        """Pods of the current size."""
+        return self.size + self.spares
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    launcher_restarts: int = 20
+    """Pods that are created again because their launcher failed, in the life of the job."""
+    job_restarts: int = 3
+    """Restarts of all pods, from the newest checkpoint."""
+    node_failures: int = 2
+    """Failed launchers of a node, after which it gets no pod of the job."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines:
+    start_s: float | None = None
+    """Until all nodes run for the first time. Default: none."""
+    active_s: float | None = None
+    """From the first pod to the end. Default: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    name: str
+    namespace: str
+    uid: str
+    nodes: Nodes
+    processes: int
+    """Ranks per node."""
+    template: Mapping[str, Any]
+    """Pod template, as the user wrote it."""
+    recovery: Recovery = Recovery()
+    deadlines: Deadlines = Deadlines()
+    is_suspended: bool = False
+    is_deleted: bool = False
+    ttl_s: float | None = None
+    """From the end to the deletion of the job. Default: it is kept."""
+    generation: int = 1
+    status: Status = field(default_factory=Status)
+
+    @property
+    def shape(self) -> str:
+        """Digest of everything that all pods of a run have in common, and that cannot change while they run."""
+        common = [self.nodes.launchers, self.nodes.spares, self.nodes.sizes, self.processes, self.template]
+        return hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:16]

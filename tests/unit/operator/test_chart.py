@@ -1,0 +1,136 @@
+"""The operator's chart, rendered by helm: valid for every Kubernetes, and no more rights than the operator needs."""
+
+import base64
+import io
+import re
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from installed_charts import helm_layer
+from kubernetes_schemas import MINORS, complaints
+
+from holdfast_common import holdfast_jobs
+
+IMAGE = "registry/operator@sha256:" + "0" * 64
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("helm")
+    with zipfile.ZipFile(io.BytesIO(helm_layer())) as layer:
+        program = Path(layer.extract("helm/helm", folder))
+    program.chmod(0o755)
+    return program
+
+
+def rendered(helm: Path, repository: Path, *settings: str, minor: str = "1.34") -> list[dict[str, Any]]:
+    chart = repository / "containers/operator/chart"
+    options = [word for setting in (f"image={IMAGE}", *settings) for word in ("--set", setting)]
+    command = [helm, "template", "holdfast-operator", chart, "--namespace", "holdfast-system"]
+    done = subprocess.run(
+        [*command, "--kube-version", f"{minor}.0", *options], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def the(kind: str, manifests: Sequence[dict[str, Any]], name: str = "holdfast-operator") -> dict[str, Any]:
+    (found,) = (one for one in manifests if one["kind"] == kind and one["metadata"]["name"] == name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def manifests(helm: Path, repository: Path) -> list[dict[str, Any]]:
+    return rendered(helm, repository)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_kubernetes_takes_it(minor: str, manifests: list[dict[str, Any]]) -> None:
+    assert {one["kind"]: complaints(one, minor) for one in manifests if complaints(one, minor)} == {}
+
+
+def test_an_image_has_to_be_named(helm: Path, repository: Path) -> None:
+    chart = repository / "containers/operator/chart"
+    done = subprocess.run([helm, "template", "x", chart], capture_output=True, text=True, check=False, timeout=60)
+    assert "image is needed" in done.stderr
+
+
+def test_the_kind_has_the_names_that_the_code_uses_and_outlives_the_release(manifests: list[dict[str, Any]]) -> None:
+    name = f"{holdfast_jobs.PLURAL}.{holdfast_jobs.GROUP}"
+    definition = the("CustomResourceDefinition", manifests, name)
+    spec = definition["spec"]
+    assert (spec["group"], spec["names"]["kind"]) == (holdfast_jobs.GROUP, holdfast_jobs.KIND)
+    (version,) = spec["versions"]
+    assert version["name"] == holdfast_jobs.VERSION
+    assert version["subresources"].keys() == {"status", "scale"}
+    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_the_operator_reads_no_secret_but_its_key_and_changes_no_node(manifests: list[dict[str, Any]]) -> None:
+    assert rights(the("ClusterRole", manifests)) == {
+        ("holdfastjobs", "get list watch delete"),
+        ("holdfastjobs/status", "patch"),
+        ("holdfastjobs/finalizers", "update"),
+        ("pods", "get list watch create delete"),
+        ("secrets services", "create"),
+        ("nodes", "get list watch"),
+    }
+    role = the("Role", manifests)
+    assert rights(role) == {("secrets", "get"), ("leases", "create"), ("leases", "get patch")}
+    assert [one.get("resourceNames") for one in role["rules"]] == [
+        ["holdfast-operator-key"], None, ["holdfast-operator"],
+    ]  # fmt: skip
+
+
+def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(" ".join(rule["resources"]), " ".join(rule["verbs"])) for rule in role["rules"]}
+
+
+def test_its_pods_have_no_privilege_and_stand_on_two_nodes(manifests: list[dict[str, Any]]) -> None:
+    spec = the("Deployment", manifests)["spec"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (spec["replicas"], pod["affinity"].keys()) == (2, {"podAntiAffinity"})
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not any("hostPath" in volume for volume in pod["volumes"])
+
+
+def test_the_webhooks_certificate_is_of_its_service_and_of_the_authority_that_the_api_server_gets(
+    manifests: list[dict[str, Any]],
+) -> None:
+    (webhook,) = the("ValidatingWebhookConfiguration", manifests)["webhooks"]
+    secret = the("Secret", manifests, "holdfast-operator-certificate")
+    authority = x509.load_pem_x509_certificate(base64.b64decode(webhook["clientConfig"]["caBundle"]))
+    certificate = x509.load_pem_x509_certificate(base64.b64decode(secret["data"]["tls.crt"]))
+    certificate.verify_directly_issued_by(authority)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["holdfast-operator.holdfast-system.svc"]
+    assert webhook["clientConfig"]["service"]["name"] == the("Service", manifests)["metadata"]["name"]
+    assert webhook["failurePolicy"] == "Ignore"
+
+
+def test_without_admission_there_is_neither_webhook_nor_certificate(helm: Path, repository: Path) -> None:
+    found = {one["kind"] for one in rendered(helm, repository, "admission.enabled=false")}
+    assert not found & {"ValidatingWebhookConfiguration", "Secret", "Service"}
+
+
+def test_the_image_is_built_from_what_is_named_and_pinned(repository: Path) -> None:
+    folder = repository / "containers/operator"
+    text = (folder / "Dockerfile").read_text()
+    assert re.search(r"^ARG BASE_IMAGE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    sources = re.findall(r"^COPY (\S+) ", text, re.MULTILINE)
+    sent = re.findall(r"^!(\S+)$", (folder / "Dockerfile.dockerignore").read_text(), re.MULTILINE)
+    assert sorted(sources) == sorted(sent)
+    assert all((repository / "containers" / source).exists() for source in sources)

@@ -1,0 +1,247 @@
+"""The driver against an API server in memory: each write once, and none on an answer that is old or missing."""
+
+from typing import Any
+
+import pytest
+from memory_api import MemoryApi, MemoryCache
+from operated_jobs import POD_SPEC
+
+from holdfast_common import KubernetesError
+from holdfast_operator.driver import Reconciler
+
+JOBS, PODS = "/apis/holdfast.dev/v1alpha1/namespaces/team/holdfastjobs", "/api/v1/namespaces/team/pods"
+HEALTH = "sagemaker.amazonaws.com/node-health-status"
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+class Progress:
+    step: int | None = None
+
+    def of(self, _key: object) -> tuple[int | None, int | None]:
+        return self.step, None if self.step is None else 0
+
+
+class World:
+    """A cluster of six nodes, the driver, and a scheduler and kubelets that a test plays."""
+
+    def __init__(self) -> None:
+        self.api = MemoryApi()
+        self.cache = MemoryCache(self.api)
+        self.progress = Progress()
+        self.now_s, self.leads = 1000.0, True
+        self.lines: list[str] = []
+        for number in range(6):
+            node = {"metadata": {"name": f"n{number}", "labels": {}}, "status": READY}
+            self.api.create("/api/v1/nodes", node)
+        access: Any = self.api
+        cache: Any = self.cache
+        progress: Any = self.progress
+        self.reconciler = Reconciler(
+            access,
+            cache=cache,
+            key=b"key",
+            progress=progress,
+            may_write=lambda: self.leads,
+            report=self.lines.append,
+            clock=lambda: self.now_s,
+        )
+
+    def create(self, name: str = "night", **spec: Any) -> None:
+        base = {"nodes": {"size": 3, "spares": 1}, "template": {"spec": POD_SPEC}}
+        body = {"metadata": {"name": name, "namespace": "team", "generation": 1}, "spec": {**base, **spec}}
+        self.api.create(JOBS, body)
+
+    def passes(self, count: int = 4) -> None:
+        for _ in range(count):
+            for job in self.cache.jobs():
+                self.reconciler.reconcile(job)
+
+    def pod(self, index: int, name: str = "night") -> dict[str, Any]:
+        return self.api.objects[f"{PODS}/{name}-{index}"]
+
+    def pods(self) -> list[str]:
+        return sorted(path.rpartition("/")[2] for path in self.api.objects if path.startswith(f"{PODS}/"))
+
+    def run(self, index: int, *, node: str = "") -> None:
+        pod = self.pod(index)
+        pod["spec"]["nodeName"] = node or f"n{index}"
+        state = {"running": {"startedAt": "1970-01-01T00:10:00Z"}}
+        pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "train", "state": state}]}
+        self.api.touched(f"{PODS}/night-{index}")
+
+    def started(self, **spec: Any) -> "World":
+        """A job whose pods all run."""
+        self.create(**spec)
+        self.passes()
+        for index in range(4):
+            self.run(index)
+        self.passes()
+        return self
+
+    def status(self, name: str = "night") -> dict[str, Any]:
+        found: dict[str, Any] = self.api.objects[f"{JOBS}/{name}"]["status"]
+        return found
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_job_gets_service_secret_and_pods_and_then_nothing_is_written_any_more(world: World) -> None:
+    world.started()
+    assert world.pods() == ["night-0", "night-1", "night-2", "night-3"]
+    assert {"/api/v1/namespaces/team/services/night", "/api/v1/namespaces/team/secrets/night-run"} <= (
+        world.api.objects.keys()
+    )
+    assert world.status()["state"] == "Running"
+    world.api.calls.clear()
+    world.passes()
+    assert world.api.calls == []
+
+
+def test_a_pass_on_old_news_creates_no_pod_twice_and_takes_none(world: World) -> None:
+    world.started()
+    world.cache.stale[f"{PODS}/night-1"] = None
+    world.api.calls.clear()
+    world.passes()
+    assert [call for call in world.api.writes() if "/pods" in call[1]] == []
+
+
+def test_a_node_that_one_answer_misses_keeps_its_pod(world: World) -> None:
+    world.started()
+    world.cache.stale["/api/v1/nodes/n1"] = None
+    before = world.pod(1)["metadata"]["uid"]
+    world.passes()
+    assert world.pod(1)["metadata"]["uid"] == before
+
+
+def test_a_pod_of_a_lost_node_is_replaced_and_no_other_is_touched(world: World) -> None:
+    world.started()
+    before = {index: world.pod(index)["metadata"]["uid"] for index in range(4)}
+    del world.api.objects["/api/v1/nodes/n1"]
+    world.passes()
+    after = {index: world.pod(index)["metadata"]["uid"] for index in range(4)}
+    assert [index for index in range(4) if before[index] != after[index]] == [1]
+    assert world.status()["restarts"] == {"launchers": 0, "jobs": 0}
+
+
+def test_a_labelled_node_is_left_and_the_name_comes_back_elsewhere(world: World) -> None:
+    world.started()
+    world.api.objects["/api/v1/nodes/n1"]["metadata"]["labels"][HEALTH] = "UnschedulablePendingReplacement"
+    world.passes()
+    assert "deletionTimestamp" in world.pod(1)["metadata"]
+    assert "job team/night: pod night-1: delete: node n1 is UnschedulablePendingReplacement" in world.lines
+    del world.api.objects[f"{PODS}/night-1"]
+    world.passes()
+    assert "nodeName" not in world.pod(1)["spec"]
+
+
+def test_another_operator_or_none_writes_nothing(world: World) -> None:
+    world.create()
+    world.api.calls.clear()
+    world.leads = False
+    world.passes()
+    assert world.api.writes() == []
+
+
+def test_of_two_operators_on_the_same_news_one_charges_a_failure(world: World) -> None:
+    world.started()
+    end = {"exitCode": 139, "reason": "Error", "finishedAt": "1970-01-01T00:16:40Z"}
+    world.pod(1)["status"] = {"phase": "Failed", "containerStatuses": [{"name": "train", "state": {"terminated": end}}]}
+    job = world.cache.jobs()[0]
+    twin = World()
+    twin.api, twin.cache = world.api, world.cache
+    for one in (world, twin):
+        one.reconciler.reconcile(job)
+    assert world.status()["restarts"]["launchers"] == 1
+
+
+def test_a_conflict_leaves_the_decision_to_the_next_pass(world: World) -> None:
+    world.create()
+    with world.api.refusing(f"PATCH {JOBS}", 409):
+        world.passes()
+    assert world.pods() == []
+    world.passes()
+    assert len(world.pods()) == 4
+
+
+@pytest.mark.parametrize("code", [0, 429, 500, 503])
+def test_an_api_server_that_does_not_answer_is_asked_again(world: World, code: int) -> None:
+    world.create()
+    with world.api.refusing(f"POST {PODS}", code), pytest.raises(KubernetesError):
+        world.passes()
+    world.passes()
+    assert len(world.pods()) == 4
+
+
+def test_a_refused_pod_is_named_in_the_status_and_tried_again_later(world: World) -> None:
+    world.create()
+    with world.api.refusing(f"POST {PODS}", 403, "exceeded quota: gpus"):
+        world.passes()
+        condition = world.status()["conditions"][0]
+        assert "pod night-0 was refused: exceeded quota: gpus" in condition["message"]
+        tries = [call for call in world.api.calls if call == ("POST", PODS)]
+        world.passes()
+        assert [call for call in world.api.calls if call == ("POST", PODS)] == tries
+    world.now_s += 6
+    world.passes()
+    assert len(world.pods()) == 4
+    assert "refused" not in str(world.status()["conditions"])
+
+
+def test_a_pod_of_that_name_that_is_not_the_jobs_is_left_alone(world: World) -> None:
+    world.api.create(PODS, {"metadata": {"name": "night-2"}, "spec": {"containers": [{"name": "x"}]}})
+    other = world.pod(2)["metadata"]["uid"]
+    world.create()
+    world.passes()
+    assert world.pod(2)["metadata"]["uid"] == other
+    assert 'pods "night-2" already exists' in str(world.status()["conditions"])
+
+
+def test_secret_and_service_that_were_deleted_come_back_with_the_next_pod_and_the_same_token(world: World) -> None:
+    world.started()
+    secret, service = "/api/v1/namespaces/team/secrets/night-run", "/api/v1/namespaces/team/services/night"
+    token = world.api.objects.pop(secret)["stringData"]
+    del world.api.objects[service], world.api.objects[f"{PODS}/night-3"]
+    world.passes()
+    assert world.api.objects[secret]["stringData"] == token
+    assert service in world.api.objects
+
+
+def test_an_invalid_job_has_all_mistakes_in_its_condition_and_no_pod(world: World) -> None:
+    world.create(nodes={"size": 3, "spares": 9}, oops=1)
+    world.passes()
+    (condition,) = world.status()["conditions"]
+    assert (condition["type"], len(condition["message"].splitlines())) == ("Invalid", 2)
+    assert world.pods() == []
+
+
+def test_two_jobs_of_one_name_in_two_namespaces_do_not_meet(world: World) -> None:
+    world.started()
+    other = JOBS.replace("team", "other")
+    spec = {"nodes": {"size": 2}, "template": {"spec": POD_SPEC}}
+    world.api.create(other, {"metadata": {"name": "night", "namespace": "other", "generation": 1}, "spec": spec})
+    world.passes()
+    assert sorted(path for path in world.api.objects if "/other/pods/" in path) == [
+        f"{PODS.replace('team', 'other')}/night-{index}" for index in range(2)
+    ]
+    assert len(world.pods()) == 4
+
+
+def test_a_job_that_was_deleted_and_created_again_takes_no_pod_of_the_old_one(world: World) -> None:
+    world.started()
+    job = world.api.objects.pop(f"{JOBS}/night")
+    world.create()
+    assert world.api.objects[f"{JOBS}/night"]["metadata"]["uid"] != job["metadata"]["uid"]
+    world.api.calls.clear()
+    world.passes()
+    assert [call for call in world.api.writes() if call[0] == "DELETE"] == []
+    assert world.status()["nodes"] == 0
+
+
+def test_the_step_of_the_launchers_is_in_the_status(world: World) -> None:
+    world.started()
+    world.progress.step = 41
+    world.passes()
+    assert (world.status()["step"], world.status()["stepsLost"]) == (41, 0)
