@@ -79,6 +79,8 @@ def release(folder: Path) -> None:
         newest = Environment(work / "newest", *first)
         _try_first_commands(newest, work / "with-newest")
         _try_first_commands(Environment(work / "oldest", "-c", work / "oldest.txt", *first), work / "with-oldest")
+        others = [wheel for wheel in wheels if wheel not in first]
+        newest.run("python", "-m", "pip", "install", "--quiet", "--no-deps", *others)  # PyTorch is the machine's
         sbom = ("--output-reproducible", "--output-format", "JSON", "--output-file", folder / "SBOM.json")
         tools.run("cyclonedx-py", "environment", *sbom, newest.programs / "python")
     sums = folder / SUMS
