@@ -52,7 +52,8 @@ def test_what_the_loop_steps_is_named_unless_each_process_has_its_state(
     made: Any, change: Any, text: str, kept: str
 ) -> None:
     it = made(2, 2) if made is nn.Linear else made(2)
-    objects = {"no": [], "yes": [it], "in another": [SimpleNamespace(average=it)]}[kept]
+    kinds: dict[str, list[object]] = {"no": [], "yes": [it], "in another": [SimpleNamespace(average=it)]}
+    objects = kinds[kept]
     variables = Variables(lambda: objects)
     variables.begin()
 
