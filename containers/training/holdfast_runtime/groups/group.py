@@ -101,7 +101,7 @@ class Group:
             )
             if self._recorded is not None:
                 self._recorded.make_again(timeout_s=deadline_s)
-        if self._has_nccl and torch.cuda.is_initialized():  # before, the script has not chosen its device
+        if self._has_nccl and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # before, the script has not chosen its device
             nccl.connect(nccl.backends(private.groups()), leaving=leaving, deadline_s=deadline_s)
         if wait_s > deadline_s:
             private.set_longest_wait(wait_s)

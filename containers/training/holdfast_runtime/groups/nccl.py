@@ -62,7 +62,7 @@ def set_environment(environment: MutableMapping[str, str] = os.environ) -> None:
 
 def backends(groups: Sequence[dist.ProcessGroup]) -> list[Any]:
     """NCCL's part of each group, the newest group first; a group of gloo has none."""
-    kind = getattr(c10d, "ProcessGroupNCCL", None)
+    kind: Any = getattr(c10d, "ProcessGroupNCCL", None)
     found: dict[int, Any] = {}
     for group in reversed(groups) if kind is not None else ():
         for device in group._device_types:

@@ -13,11 +13,10 @@ from holdfast_runtime.inprocess.beginning import (
     unsupported_reported,
 )
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
-from holdfast_runtime.inprocess.determinism import deterministic
+from holdfast_runtime.inprocess.devices import Claims, deterministic, device, probe
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess.gpu import Claims, device, probe
 from holdfast_runtime.inprocess.leaving import behind
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout

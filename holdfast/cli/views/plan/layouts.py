@@ -11,7 +11,7 @@ from holdfast.planner import Copies, LayoutPlan
 
 
 def render_layout(plan: LayoutPlan) -> RenderableType:
-    parts = [
+    parts: list[RenderableType] = [
         Rule(Text(f"{plan.model} as {plan.layout}", style="bold"), style="dim"),
         Text(headline(plan)),
         _figures(plan),

@@ -15,7 +15,7 @@ import holdfast_runtime as holdfast
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess import Claims, probe
 
-GPU = "holdfast_runtime.inprocess.gpu"
+GPU = "holdfast_runtime.inprocess.devices.gpu"
 UUIDS = ["GPU-a", "GPU-b", "GPU-c"]
 
 

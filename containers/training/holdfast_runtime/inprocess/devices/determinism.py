@@ -31,7 +31,7 @@ def deterministic(*, environment: MutableMapping[str, str] = os.environ) -> None
     """
     for name, allowed in FIXED.items():
         found = environment.get(name)
-        if found is None and torch.cuda.is_initialized():
+        if found is None and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             raise UnsupportedError(
                 f"got no {name} while the GPU is in use already; allowed: {allowed[0]}; call "
                 "holdfast_runtime.deterministic() before anything is on the GPU"
