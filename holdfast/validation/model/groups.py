@@ -89,7 +89,7 @@ class AutoPatch(Item):
 
     strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
     next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
-    deployment: Annotated[RollingUpdate | None, Property(AUTO_PATCH, "DeploymentConfig")] = None
+    deployment: RollingUpdate | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
