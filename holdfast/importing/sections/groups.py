@@ -42,7 +42,7 @@ def instance_group(
         "taints": [_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
         "slurm": _slurm(group, path, imported),
     }
-    return of_model(InstanceGroup, found | NOT_OWN | own)
+    return of_model(InstanceGroup, {**found, **NOT_OWN, **own})
 
 
 def restricted_group(group: Mapping[str, Any], *, imported: Draft, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def restricted_group(group: Mapping[str, Any], *, imported: Draft, own: Mapping[
         "override_vpc": _override_vpc(group),
         "lustre": restricted_lustre(environment.get("FSxLustreConfig")),
     }
-    return of_model(RestrictedInstanceGroup, found | NOT_OWN | own)
+    return of_model(RestrictedInstanceGroup, {**found, **NOT_OWN, **own})
 
 
 def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None:

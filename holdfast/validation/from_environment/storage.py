@@ -38,7 +38,8 @@ def _mount(kind: str, identity: str, settings: Settings) -> Mount:
 
 
 def lustre_of(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
-    lustre, on_delete = file.storage.lustre, file.storage.on_delete
+    lustre: Settings | None = file.storage.lustre
+    on_delete = file.storage.on_delete
     if lustre is None:
         return None
     datasets, there = lustre.datasets, lustre.existing is not None
@@ -91,7 +92,7 @@ def _of_new(section: Settings, name: str) -> Any:
 
 
 def home_of(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
-    home = file.storage.home
+    home: Settings | None = file.storage.home
     if home is None:
         return None
     return home.item(
