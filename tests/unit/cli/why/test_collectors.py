@@ -23,7 +23,7 @@ NodeName=ip-9 Arch=x86_64 State=DOWN Partitions=other BootTime=1799990000 Reason
 
 
 def controller(job: str, *, hosts: str = "", queue: str = "") -> str:
-    return f"{job}\n===nodes\n{NODES}===hosts\n{hosts}===queue\n{queue}"
+    return f"{job}\n===nodes\n{NODES}===hosts\n{hosts}===files\n   StdOut=/fsx/x.out\n===queue\n{queue}"
 
 
 def test_a_pending_job_has_drained_nodes_of_its_partition_and_the_jobs_that_hold_the_others() -> None:
@@ -32,6 +32,7 @@ def test_a_pending_job_has_drained_nodes_of_its_partition_and_the_jobs_that_hold
 
     assert found is not None
     assert found.pending is not None
+    assert found.files == [("/fsx/x.out", "")]
     assert [(one.node, one.reason, one.by) for one in found.pending.drained] == [("ip-2", "bad dimm", "root")]
     assert (found.pending.usable, found.pending.requested, found.pending.starts_s) == (1, 2, 600)
     assert [(one.job, one.ends_s) for one in found.pending.holders] == [("5", 3600)]
