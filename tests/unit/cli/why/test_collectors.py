@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.collectors import changes_of_events, failure_in, parse_controller, pending_pod, probed
+from holdfast.cli.collectors import (
+    changes_of_drivers,
+    changes_of_events,
+    changes_of_jobs,
+    failure_in,
+    parse_controller,
+    pending_pod,
+    probed,
+)
 from holdfast.cli.diagnosis import parse_probe, ranks_of, side_by_side
 from holdfast.cli.kubernetes import PodRecord
+from holdfast.cli.slurm import JobRecord
 from holdfast_common import Event, kinds
 
 NOW_S = 1_800_000_000
@@ -186,3 +195,32 @@ def test_changes_are_those_of_the_job_and_of_nodes_since_it_began() -> None:
         "node ip-1 replaces i-2",
         "the job resumed at step 40",
     ]
+
+
+def record(number: str, submit_line: str, **values: object) -> JobRecord:
+    given = {
+        "job_id": number, "number": number, "name": "train", "user": "ubuntu", "state": "COMPLETED", "by": "",
+        "exit_code": 0, "exit_signal": 0, "submitted_s": 1, "started_s": int(number), "ended_s": 2, "elapsed_s": 1,
+        "nodes": "ip-[1-2]", "work_dir": "/fsx", "submit_line": submit_line, **values,
+    }  # fmt: skip
+    return JobRecord(**given)  # type: ignore[arg-type]
+
+
+def test_another_command_or_other_nodes_than_in_the_previous_job_of_the_name_are_changes() -> None:
+    before = [record("5", "sbatch --parsable train.sbatch --lr 1"), record("6", "sbatch other.sbatch", name="other")]
+    same = record("9", "sbatch train.sbatch --lr 1", state="RUNNING", ended_s=None)
+    other = record("9", "sbatch train.sbatch --lr 2", state="RUNNING", ended_s=None, nodes="ip-[1,3]")
+
+    assert changes_of_jobs([*before, same], same, started_s=9) == []
+    (change,) = changes_of_jobs([*before, other], other, started_s=9)
+    assert change.text == (
+        "since the previous job of this name (5, COMPLETED): "
+        "command 'train.sbatch --lr 2' in place of 'train.sbatch --lr 1'; nodes ip-[1,3] in place of ip-[1-2]"
+    )
+    assert changes_of_jobs(before, None, started_s=9) == []
+
+
+def test_nodes_with_different_drivers_are_a_change() -> None:
+    assert changes_of_drivers({"a": "550", "b": "550", "c": ""}, at_s=1.0) == []
+    (change,) = changes_of_drivers({"a": "550", "b": "560"}, at_s=1.0)
+    assert change.text == "drivers differ: a: 550; b: 560"
