@@ -34,6 +34,7 @@ class Rows(IterableDataset[torch.Tensor]):
     def __iter__(self) -> Iterator[torch.Tensor]:
         for place in range(1 << 40):
             if fault == "loader" and rank == 1 and place >= 8 * AT:
+                print("rank 1 begins: loader", flush=True)
                 time.sleep(3600)
             yield torch.full((4,), place / 100.0)
 

@@ -106,7 +106,7 @@ def test_a_node_reports_processes_of_the_job_with_their_state(child: int) -> Non
 def test_py_spy_that_is_missing_refused_or_hangs_is_one_line(
     child: int, script: str | None, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.collectors.probe.STACKS_S", 0.3)
+    monkeypatch.setattr("holdfast.cli.collectors.probe.STACKS_S", 0.3 if "did not end" in missing else 30.0)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     if script is not None:
         (tmp_path / "py-spy").write_text(f"#!/bin/sh\n{script}\n")
