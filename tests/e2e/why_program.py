@@ -25,7 +25,7 @@ def spin() -> None:
 
 
 def evaluate() -> None:
-    time.sleep(45)
+    time.sleep(90)
 
 
 class Rows(IterableDataset[torch.Tensor]):
@@ -34,12 +34,13 @@ class Rows(IterableDataset[torch.Tensor]):
     def __iter__(self) -> Iterator[torch.Tensor]:
         for place in range(1 << 40):
             if fault == "loader" and rank == 1 and place >= 8 * AT:
+                print("rank 1 begins: loader", flush=True)
                 time.sleep(3600)
             yield torch.full((4,), place / 100.0)
 
 
 def breaks(step: int) -> bool:
-    if rank != 1 or step != AT or fault in ("none", "loader"):
+    if rank != 1 or step != AT or fault in ("none", "loader", "evaluation"):
         return False
     print(f"rank 1 begins: {fault}", flush=True)
     if fault == "stop":

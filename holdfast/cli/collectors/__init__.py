@@ -1,6 +1,6 @@
 """Evidence for ``holdfast why``, from Slurm, Kubernetes, nodes, launchers and events. Decides nothing."""
 
-from holdfast.cli.collectors.changes import changes_of_events
+from holdfast.cli.collectors.changes import changes_of_drivers, changes_of_events, changes_of_jobs
 from holdfast.cli.collectors.collect import active_jobs, collect
 from holdfast.cli.collectors.kubernetes import pending_pod
 from holdfast.cli.collectors.output import failure_in
@@ -9,7 +9,9 @@ from holdfast.cli.collectors.slurm import parse_controller
 
 __all__ = [
     "active_jobs",
+    "changes_of_drivers",
     "changes_of_events",
+    "changes_of_jobs",
     "collect",
     "failure_in",
     "parse_controller",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from holdfast.cli.diagnosis import Change
-from holdfast.cli.slurm import JobRecord
+from holdfast.cli.slurm import JobRecord, parse_submission
 from holdfast_common import Event, kinds
 
 _OF_NODES = {
@@ -54,14 +54,20 @@ def changes_of_jobs(records: Iterable[JobRecord], own: JobRecord | None, *, star
     if before is None:
         return []
     different = []
-    if before.submit_line != own.submit_line and before.submit_line and own.submit_line:
-        different.append(f"submitted as {own.submit_line!r} in place of {before.submit_line!r}")
+    now, then = (_command(one) for one in (own, before))
+    if now and then and now != then:
+        different.append(f"command {now!r} in place of {then!r}")
     if before.nodes != own.nodes and own.nodes:
         different.append(f"nodes {own.nodes} in place of {before.nodes}")
     if not different:
         return []
     head = f"since the previous job of this name ({before.job_id}, {before.state})"
     return [Change(at_s=started_s, text=f"{head}: {'; '.join(different)}")]
+
+
+def _command(record: JobRecord) -> str:
+    """Job file with its arguments: the controller knows no options of the submission, accounting does."""
+    return next(iter(reversed(parse_submission(record.submit_line).scripts)), "")
 
 
 def changes_of_drivers(drivers: Mapping[str, str], *, at_s: float) -> list[Change]:

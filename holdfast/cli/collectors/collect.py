@@ -17,6 +17,7 @@ from holdfast.cli.deployed import (
     UnreachableError,
     known_jobs,
     known_workloads,
+    output_paths,
     read_events,
     run,
 )
@@ -33,7 +34,7 @@ from holdfast.cli.diagnosis import (
 )
 from holdfast.cli.slurm import JobRecord, newest_first
 from holdfast.cli.terminal import CommandError
-from holdfast_common import Event, kinds
+from holdfast_common import Event, kinds, slurm_answers
 
 T = TypeVar("T")
 PROBE_S = 8.0
@@ -56,28 +57,25 @@ def collect(context: Context, *, job: str) -> Evidence:
     """Return the evidence. Raises: CommandError: no such job, or its controller does not answer."""
     if context.orchestrator == "eks":
         return kubernetes_evidence(context, job=job, events=lambda since_s: _events(context, since_s=since_s))
-    record = _record(context, job=job)
-    if record is not None and record.has_ended:
-        return _ended(context, record)
-    return _going_on(context, slurm_job(context, job=job.partition("_[")[0]), record, name=job.partition("_[")[0])
-
-
-def _record(context: Context, *, job: str) -> JobRecord | None:
-    records = [one for one in known_jobs(context, jobs=[job]) if one.is_of(job)]
+    name = job.partition("_[")[0]
+    found = slurm_job(context, job=name)
+    if found is not None and found.state in slurm_answers.WAITING:
+        return _going_on(context, found, name=name)
+    records = [one for one in known_jobs(context, jobs=[name]) if one.is_of(name)]
     if not records:
         raise CommandError(f"Slurm has no job {job}; to list jobs: holdfast jobs")
-    return newest_first(records)[0]
+    return _ended(context, newest_first(records)[0])
 
 
 def _ended(context: Context, record: JobRecord) -> Evidence:
-    output, failure = read_end(context, job=record.job_id, nodes=[], began_s=0.0)
+    output, failure = read_end(context, files=output_paths(context, job=record.job_id), began_s=0.0)
     failures = [*([failure] if failure is not None else []), *([FailureSeen(text=record.why)] if record.why else [])]
     return Evidence(
         job=record.job_id, state=record.state, output=output, failures=failures if record.has_failed else []
     )
 
 
-def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name: str) -> Evidence:
+def _going_on(context: Context, job: SlurmJob, *, name: str) -> Evidence:
     if job.pending is not None:
         return Evidence(job=name, state=job.state, pending=[job.pending])
     unseen: list[str] = []
@@ -90,7 +88,7 @@ def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name
         logged = pool.submit(_seen, lambda: _events(context, since_s=started_s), "events", [], unseen)
         output = pool.submit(
             _seen,
-            lambda: read_end(context, job=name, nodes=nodes, began_s=started_s),
+            lambda: _output(context, job, name=name, began_s=started_s),
             "output",
             (Output(), None),
             unseen,
@@ -100,6 +98,8 @@ def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name
     seen = [one for one in found.values() if isinstance(one, NodeProbe)]
     silent = {node: one for node, one in found.items() if isinstance(one, str)}
     text, failure = output.result()
+    records = before.result()
+    record = next((one for one in records if one.is_of(name)), None)
     now_s, events = time.time(), logged.result()
     evidence = Evidence(
         job=name,
@@ -111,11 +111,17 @@ def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name
         ends_s=job.ends_s,
         changes=[
             *changes_of_events(events, job=name, since_s=started_s),
-            *changes_of_jobs(before.result(), record, started_s=started_s),
+            *changes_of_jobs(records, record, started_s=started_s),
             *changes_of_drivers({one.node: one.driver for one in seen}, at_s=now_s),
         ],
     )
     return _with_ranks(replace(evidence, unseen=tuple(unseen)), seen, events, now_s=now_s, started_s=started_s)
+
+
+def _output(context: Context, job: SlurmJob, *, name: str, began_s: float) -> tuple[Output, FailureSeen | None]:
+    """End of the output of the job itself, or else of its steps."""
+    found = read_end(context, files=job.files, began_s=began_s)
+    return found if found[0].lines else read_end(context, files=output_paths(context, job=name), began_s=began_s)
 
 
 def _with_ranks(

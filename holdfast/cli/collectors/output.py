@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from holdfast.cli.deployed import Context, controller_hostname, output_paths, run
+from holdfast.cli.deployed import Context, controller_hostname, run
 from holdfast.cli.diagnosis import FailureSeen, Output
 from holdfast.cli.slurm import first_failure
 from holdfast.cli.terminal import CommandError
@@ -23,23 +23,22 @@ _ERRORS = re.compile(
 KEPT = 20
 
 
-def read_end(context: Context, *, job: str, nodes: Sequence[str], began_s: float) -> tuple[Output, FailureSeen | None]:
+def read_end(
+    context: Context, *, files: Sequence[tuple[str, str]], began_s: float
+) -> tuple[Output, FailureSeen | None]:
     """
     Return the end of the output and the first error.
 
     Args:
+        files: Path and host of each file.
         began_s: Start of the job, in seconds since 1970; 0 if unknown.
-
-    Raises:
-        CommandError: no such job.
     """
-    host = nodes[0] if nodes else ""
     last: list[str] = []
     written_s: float | None = None
     failure: FailureSeen | None = None
     every_s: float | None = None
-    for path, at in output_paths(context, job=job)[:MOST_FILES]:
-        answer = _answer(context, path=path, hosts=(controller_hostname(context), at or host))
+    for path, at in files[:MOST_FILES]:
+        answer = _answer(context, path=path, hosts=(controller_hostname(context), at))
         if answer is None:
             continue
         stamp, _, text = answer.partition("\n")

@@ -161,7 +161,10 @@ def _stacks(processes: "dict[int, dict[str, Any]]", launchers: "list[dict[str, A
     until_s = time.monotonic() + STACKS_S
     for pid in targets[:MOST_STACKS]:
         before = found.get(str(pid), {})
-        found[str(pid)] = {**before, **_py_spied(tool, pid, processes[pid]["states"], until_s=until_s)}
+        spied = _py_spied(tool, pid, processes[pid]["states"], until_s=until_s)
+        if "missing" in before and "missing" in spied:
+            spied["missing"] = f"{before['missing']}; {spied['missing']}"
+        found[str(pid)] = {**before, **spied}
     return found
 
 

@@ -5,10 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.cli.deployed import Context, controller_hostname, run
+from holdfast.cli.deployed import Context, controller_hostname, parse_scontrol, run
 from holdfast.cli.diagnosis import DrainedNode, Holder, PendingJob
 from holdfast.cli.slurm import drained_words, waits
-from holdfast.cli.terminal import CommandError
 from holdfast_common import slurm_answers
 
 _READ = """scontrol --oneliner show job "$1"
@@ -17,6 +16,8 @@ scontrol --oneliner show node
 echo ===hosts
 hosts=$(squeue --noheader --array --states=running,suspended --jobs "$1" --format %N 2>/dev/null | paste -s -d , -)
 [ -z "$hosts" ] || scontrol show hostnames "$hosts"
+echo ===files
+scontrol show job "$1"
 echo ===queue
 squeue --noheader --states=running --format '%A|%D|%P|%e'
 """
@@ -33,36 +34,34 @@ class SlurmJob:
     Args:
         numbers: Of the job, or of the tasks and parts that run.
         fields: Of ``scontrol show job``, without those that a user may write.
-        ends_s, starts_s: Seconds from now; None if unknown.
+        files: Path and host of its output.
+        ends_s: Seconds until its time limit; None if unknown.
     """
 
     numbers: Sequence[str]
     state: str
     nodes: Sequence[str]
     fields: dict[str, str]
+    files: Sequence[tuple[str, str]]
     pending: PendingJob | None
     drained: Sequence[DrainedNode]
     ends_s: float | None
 
 
-def slurm_job(context: Context, *, job: str) -> SlurmJob:
-    """Return the job. Raises: CommandError: the controller has none of this name, or does not answer."""
+def slurm_job(context: Context, *, job: str) -> SlurmJob | None:
+    """Return the job; None if the controller has none of this name. Raises: CommandError: it does not answer."""
     controller = controller_hostname(context)
     argv = ["env", "SLURM_TIME_FORMAT=%s", "/bin/sh", "-c", _READ, "read", job]
     answer = run(context, node=controller, argv=argv, timeout_s=8.0)
-    found = parse_controller(answer.stdout, job=job, now_s=time.time())
-    if found is None:
-        raise CommandError(
-            f"Slurm's controller has no job {job}: {answer.stderr.strip() or 'no answer'}; to list jobs: holdfast jobs"
-        )
-    return found
+    return parse_controller(answer.stdout, job=job, now_s=time.time())
 
 
 def parse_controller(text: str, *, job: str, now_s: float) -> SlurmJob | None:
     """Parse the answer of the script; None without the job."""
     jobs, _, rest = text.partition("===nodes\n")
     nodes, _, rest = rest.partition("===hosts\n")
-    hosts, _, queue = rest.partition("===queue\n")
+    hosts, _, rest = rest.partition("===files\n")
+    files, _, queue = rest.partition("===queue\n")
     found = [one for one in slurm_answers.parse_jobs(jobs) if "JobState" in one]
     if not found:
         return None
@@ -91,6 +90,7 @@ def parse_controller(text: str, *, job: str, now_s: float) -> SlurmJob | None:
         state=state,
         nodes=allocated if pending is None else [],
         fields=fields,
+        files=parse_scontrol(files),
         pending=pending,
         drained=[one for one in drained if one.node in allocated],
         ends_s=_after(fields.get("EndTime", ""), now_s) if pending is None else None,

@@ -12,7 +12,7 @@ from holdfast.cli.diagnosis.evidence import (
     Process,
     Rank,
 )
-from holdfast.cli.diagnosis.findings import Diagnosis, diagnose
+from holdfast.cli.diagnosis.findings import Diagnosis, WaitingRank, diagnose
 from holdfast.cli.diagnosis.numbers import side_by_side
 from holdfast.cli.diagnosis.probed import NodeProbe, parse_probe, ranks_of
 from holdfast.cli.diagnosis.shape import pace_of
@@ -35,6 +35,7 @@ __all__ = [
     "Process",
     "Rank",
     "Suspect",
+    "WaitingRank",
     "diagnose",
     "doing",
     "doing_by_output",

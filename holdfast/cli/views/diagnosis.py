@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from holdfast.cli.diagnosis import Diagnosis, shown_span
+from holdfast.cli.diagnosis import Diagnosis, WaitingRank, shown_span
 from holdfast.cli.views.layout import Facts
 
 _STYLES = {"at-fault": "bold red", "unknown": "yellow", "waits": "yellow", "runs": "green", "ended": ""}
@@ -44,15 +44,14 @@ def _with_span(text: str, seconds: float | None) -> str:
 
 
 def _waiting(found: Diagnosis) -> list[str]:
-    lines = [
-        _with_span(
-            f"rank {one.rank} on {one.node} (pid {one.pid})" + (f", phase {one.phase}" if one.phase else ""),
-            one.since_s,
-        )
-        for one in found.waiting[:MOST_WAITING]
-    ]
+    lines = [_with_span(_place_of(one), one.since_s) for one in found.waiting[:MOST_WAITING]]
     more = len(found.waiting) - MOST_WAITING
     return [*lines, f"{more} more ranks wait"] if more > 0 else lines
+
+
+def _place_of(rank: WaitingRank) -> str:
+    phase = f", phase {rank.phase}" if rank.phase else ""
+    return f"rank {rank.rank} on {rank.node} (pid {rank.pid}){phase}" + (f", at {rank.place}" if rank.place else "")
 
 
 def _stacks(found: Diagnosis) -> list[str]:

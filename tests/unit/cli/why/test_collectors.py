@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.collectors import changes_of_events, failure_in, parse_controller, pending_pod, probed
+from holdfast.cli.collectors import (
+    changes_of_drivers,
+    changes_of_events,
+    changes_of_jobs,
+    failure_in,
+    parse_controller,
+    pending_pod,
+    probed,
+)
 from holdfast.cli.diagnosis import parse_probe, ranks_of, side_by_side
 from holdfast.cli.kubernetes import PodRecord
+from holdfast.cli.slurm import JobRecord
 from holdfast_common import Event, kinds
 
 NOW_S = 1_800_000_000
@@ -23,7 +32,7 @@ NodeName=ip-9 Arch=x86_64 State=DOWN Partitions=other BootTime=1799990000 Reason
 
 
 def controller(job: str, *, hosts: str = "", queue: str = "") -> str:
-    return f"{job}\n===nodes\n{NODES}===hosts\n{hosts}===queue\n{queue}"
+    return f"{job}\n===nodes\n{NODES}===hosts\n{hosts}===files\n   StdOut=/fsx/x.out\n===queue\n{queue}"
 
 
 def test_a_pending_job_has_drained_nodes_of_its_partition_and_the_jobs_that_hold_the_others() -> None:
@@ -32,6 +41,7 @@ def test_a_pending_job_has_drained_nodes_of_its_partition_and_the_jobs_that_hold
 
     assert found is not None
     assert found.pending is not None
+    assert found.files == [("/fsx/x.out", "")]
     assert [(one.node, one.reason, one.by) for one in found.pending.drained] == [("ip-2", "bad dimm", "root")]
     assert (found.pending.usable, found.pending.requested, found.pending.starts_s) == (1, 2, 600)
     assert [(one.job, one.ends_s) for one in found.pending.holders] == [("5", 3600)]
@@ -96,7 +106,7 @@ def test_a_node_reports_processes_of_the_job_with_their_state(child: int) -> Non
 def test_py_spy_that_is_missing_refused_or_hangs_is_one_line(
     child: int, script: str | None, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.collectors.probe.STACKS_S", 0.3)
+    monkeypatch.setattr("holdfast.cli.collectors.probe.STACKS_S", 0.3 if "did not end" in missing else 30.0)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     if script is not None:
         (tmp_path / "py-spy").write_text(f"#!/bin/sh\n{script}\n")
@@ -185,3 +195,32 @@ def test_changes_are_those_of_the_job_and_of_nodes_since_it_began() -> None:
         "node ip-1 replaces i-2",
         "the job resumed at step 40",
     ]
+
+
+def record(number: str, submit_line: str, **values: object) -> JobRecord:
+    given = {
+        "job_id": number, "number": number, "name": "train", "user": "ubuntu", "state": "COMPLETED", "by": "",
+        "exit_code": 0, "exit_signal": 0, "submitted_s": 1, "started_s": int(number), "ended_s": 2, "elapsed_s": 1,
+        "nodes": "ip-[1-2]", "work_dir": "/fsx", "submit_line": submit_line, **values,
+    }  # fmt: skip
+    return JobRecord(**given)  # type: ignore[arg-type]
+
+
+def test_another_command_or_other_nodes_than_in_the_previous_job_of_the_name_are_changes() -> None:
+    before = [record("5", "sbatch --parsable train.sbatch --lr 1"), record("6", "sbatch other.sbatch", name="other")]
+    same = record("9", "sbatch train.sbatch --lr 1", state="RUNNING", ended_s=None)
+    other = record("9", "sbatch train.sbatch --lr 2", state="RUNNING", ended_s=None, nodes="ip-[1,3]")
+
+    assert changes_of_jobs([*before, same], same, started_s=9) == []
+    (change,) = changes_of_jobs([*before, other], other, started_s=9)
+    assert change.text == (
+        "since the previous job of this name (5, COMPLETED): "
+        "command 'train.sbatch --lr 2' in place of 'train.sbatch --lr 1'; nodes ip-[1,3] in place of ip-[1-2]"
+    )
+    assert changes_of_jobs(before, None, started_s=9) == []
+
+
+def test_nodes_with_different_drivers_are_a_change() -> None:
+    assert changes_of_drivers({"a": "550", "b": "550", "c": ""}, at_s=1.0) == []
+    (change,) = changes_of_drivers({"a": "550", "b": "560"}, at_s=1.0)
+    assert change.text == "drivers differ: a: 550; b: 560"
