@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from porting import Script
 HERE = Path(__file__).parent
 RANKS, TIMEOUT_S = 2, 150
 PLACES = ("any", "start", "step", "evaluation", "save", "last step", "exit", "any", "any", "any")
-"""Where the kills of ten runs of a script are drawn from, one after the other."""
+"""Where the kills of ten runs of a script are drawn from; each script begins at another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,15 +145,15 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def drawn(folder: Path, number: int, seed: str) -> Moment:
+def drawn(folder: Path, number: int, *, seed: str, draw: int) -> Moment:
     """Draw a moment from the life that a calm run has recorded in its folder."""
-    chance = random.Random(f"{seed} {number}")
+    chance = random.Random(f"{seed} {number} {draw}")
     rank = chance.randrange(RANKS)
     entries = lines_of(folder / "record" / f"places.{rank}.jsonl")
     ends = [entry["at"] for entry in entries[1:]] + [entries[-1]["at"] + 0.3]
     life = [(*entry["place"], entry["at"], end) for entry, end in zip(entries, ends, strict=True)]
     final = max(step for _, step, _, _ in life)
-    wanted = PLACES[number % len(PLACES)]
+    wanted = PLACES[(number + zlib.crc32(seed.encode())) % len(PLACES)]
     parts = [one for one in life if wanted in ("any", name_of(one[0], one[1], final))] or life
     moment = chance.uniform(0, sum(end - begin for *_, begin, end in parts))
     for place, step, begin, end in parts:

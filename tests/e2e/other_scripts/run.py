@@ -55,7 +55,7 @@ def verdicts(script: Script, source: Path, folder: Path, numbers: list[int], see
     for number in numbers:
         got, where = calm, ""
         for draw in range(DRAWS):
-            moment = drawn(folder / "calm", number, f"{seed} {script.name} {draw}")
+            moment = drawn(folder / "calm", number, seed=f"{seed} {script.name}", draw=draw)
             got = run_job(script, source, folder / "killed", moment)
             if got.fired is not None:
                 break
