@@ -63,7 +63,7 @@ def run_job(script: Script, source: Path, folder: Path, moment: Moment | None = 
     path = own / script.path
     if script.prepare:
         sys.path[:0] = [str(HERE / "stand_ins")] if str(HERE / "stand_ins") not in sys.path else []
-        getattr(importlib.import_module("data_files"), script.prepare)(work, own)
+        getattr(importlib.import_module("prepared"), script.prepare)(work, own)
     order = {
         "record": str(record),
         "script": str(path),
