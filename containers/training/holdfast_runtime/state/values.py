@@ -78,8 +78,8 @@ def put_back(current: Any, copy: Any) -> Any:
     if isinstance(copy, dict):
         return _put_dict(current, copy)
     if isinstance(copy, list):
-        olds = [*current][: len(copy)] if isinstance(current, list | deque) else []
-        items = [put_back(*pair) for pair in zip_longest(olds, copy)]
+        before = [*current][: len(copy)] if isinstance(current, list | deque) else []
+        items = [put_back(*pair) for pair in zip_longest(before, copy)]
         if isinstance(current, list):
             current[:] = items
             return current
