@@ -153,8 +153,8 @@ def drawn(folder: Path, number: int, *, seed: str, draw: int) -> Moment:
     ends = [entry["at"] for entry in entries[1:]] + [entries[-1]["at"] + 0.3]
     life = [(*entry["place"], entry["at"], end) for entry, end in zip(entries, ends, strict=True)]
     final = max(step for _, step, _, _ in life)
-    wanted = PLACES[(number + zlib.crc32(seed.encode())) % len(PLACES)]
-    parts = [one for one in life if wanted in ("any", name_of(one[0], one[1], final))] or life
+    area = PLACES[(number + zlib.crc32(seed.encode())) % len(PLACES)]
+    parts = [one for one in life if area in ("any", name_of(one[0], one[1], final))] or life
     moment = chance.uniform(0, sum(end - begin for *_, begin, end in parts))
     for place, step, begin, end in parts:
         if moment <= end - begin:

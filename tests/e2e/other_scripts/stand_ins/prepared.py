@@ -7,7 +7,7 @@ from array import array
 from itertools import accumulate
 from pathlib import Path
 
-WORDS = ["a", "the", "one", "cat", "dog", "sees", "hears", "likes", "runs", "sits", "near", "far", "red", "blue"]
+WORDS = ["a", "the", "one", "cat", "dog", "sees", "finds", "likes", "runs", "sits", "near", "far", "red", "blue"]
 
 
 def sentences(count: int, *, seed: int) -> str:
