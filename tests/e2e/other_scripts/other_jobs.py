@@ -67,7 +67,7 @@ def run_job(script: Script, source: Path, folder: Path, moment: Moment | None = 
     order = {
         "record": str(record),
         "script": str(path),
-        "paths": [str(own), str(HERE / "stand_ins"), *map(str, others(script, source))],
+        "paths": [str(own), *map(str, stand_ins(path)), *map(str, others(script, source))],
         "arguments": shlex.split(script.arguments),
         "evaluation": script.evaluation,
         "filled": script.filled,
@@ -105,6 +105,12 @@ def calm_job(script: Script, source: Path, folder: Path) -> Record:
     if ended.exists() and (had := json.loads(ended.read_text()))["script"] == repr(script) and had["code"] == 0:
         return read_record(script, folder)
     return run_job(script, source, folder)
+
+
+def stand_ins(path: Path) -> list[Path]:
+    """Return the folders of stand-ins: that of torchvision for scripts that import it, as packages look for it."""
+    every = HERE / "stand_ins"
+    return [every, every / "vision"] if "torchvision" in path.read_text() else [every]
 
 
 def others(script: Script, source: Path) -> list[Path]:
