@@ -41,7 +41,7 @@ class Script:
     """Other repositories of the list whose files it imports."""
     arguments: str = ""
     prepare: str = ""
-    """Function of ``stand_ins.data`` that writes its data into the folder in which it runs."""
+    """Function of ``stand_ins/prepared.py`` that writes its data into the folder in which it runs."""
     evaluation: tuple[str, ...] = ()
     """Functions that evaluate."""
     numbers: str = ""

@@ -24,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
 
-from other_jobs import PLACES, Record, difference, drawn, last_words, name_of, run_job  # noqa: E402
+from other_jobs import PLACES, Record, calm_job, difference, drawn, last_words, name_of, run_job  # noqa: E402
 from porting import Script, scripts  # noqa: E402
 
 DRAWS = 3
@@ -47,7 +47,7 @@ class Verdict:
 
 def verdicts(script: Script, source: Path, folder: Path, numbers: list[int], seed: str) -> Iterator[Verdict]:
     """Run a script calm, then with each of these kills."""
-    calm = run_job(script, source, folder / "calm")
+    calm = calm_job(script, source, folder / "calm")
     yield judged_calm(script, calm)
     if calm.code or script.refused:
         return
@@ -55,7 +55,7 @@ def verdicts(script: Script, source: Path, folder: Path, numbers: list[int], see
     for number in numbers:
         got, where = calm, ""
         for draw in range(DRAWS):
-            moment = drawn(folder / "calm", number, f"{seed} {script.name} {draw}")
+            moment = drawn(folder / "calm", number, seed=f"{seed} {script.name}", draw=draw)
             got = run_job(script, source, folder / "killed", moment)
             if got.fired is not None:
                 break
@@ -93,7 +93,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=len(PLACES), help="runs with a kill for each script. Default: 10")
     parser.add_argument("--seed", default="1", help="of the moments. Default: 1")
     parser.add_argument("--minutes", type=float, default=38.0, help="begin no script after so many minutes")
-    parser.add_argument("--keep", type=Path, help="folder in which the last job is left")
+    parser.add_argument("--keep", type=Path, help="folder in which jobs are left; calm ones are not run again")
     options = parser.parse_args()
     done = read(options.results)
     until = time.monotonic() + 60 * options.minutes
@@ -107,7 +107,7 @@ def main() -> int:
         if time.monotonic() > until:
             print("time is over: run it again to do the rest", flush=True)
             break
-        for one in verdicts(script, options.source, folder, numbers, options.seed):
+        for one in verdicts(script, options.source, folder / script.name, numbers, options.seed):
             done.append(one)
             options.results.parent.mkdir(parents=True, exist_ok=True)
             with options.results.open("a") as file:

@@ -1,11 +1,11 @@
 """What ranks must have alike besides parameters: compared, named, or remembered as values of one rank."""
 
-import io
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -62,11 +62,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Rank, Rank], None]:
 
 def answer(other: Rank, asked: bytes) -> bytes:
     """What the other rank sends where this one sends facts, or its own values."""
-    if not asked.startswith(b"{"):
-        buffer = io.BytesIO()
-        other.state.by_rank = {"state.counter.seen", "state.counter.noise"}
-        torch.save(other.state.own_values(), buffer)
-        return buffer.getvalue()
     found: list[bytes] = []
 
     def gathered(data: bytes, **_: object) -> list[bytes]:
@@ -75,7 +70,11 @@ def answer(other: Rank, asked: bytes) -> bytes:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("holdfast_runtime.inprocess.comparison.gathered_bytes", gathered)
-        other.judge()
+        if asked.startswith(b"{"):
+            other.judge()
+        else:
+            other.state.by_rank = {"state.counter.seen", "state.counter.noise"}
+            other.comparison.gather(step=1)
     return found[0]
 
 
@@ -136,6 +135,23 @@ def test_before_any_loss_a_difference_is_of_each_rank_and_travels_with_the_votes
     newcomer.state.load(mine.state.flat(), rank=1)
     newcomer.state.reach_boundary()
     assert (newcomer.counter.seen, newcomer.counter.noise.tolist()) == (5, [0.0, 0.0])
+
+
+def test_arrays_of_each_rank_travel_with_the_votes_and_differ_also_in_the_middle_of_a_large_one(
+    sent: Callable[[Rank, Rank], None],
+) -> None:
+    mine, other = Rank(0), Rank(1)
+    mine.counter.noise, other.counter.noise = np.zeros(5000), np.zeros(5000)  # type: ignore[assignment]
+    other.counter.noise[2500] = 1.0
+    assert digest(mine) != digest(other)
+
+    sent(mine, other)
+
+    mine.state.committed()
+    newcomer = Rank(1)
+    newcomer.state.load(mine.state.flat(), rank=1)
+    newcomer.state.reach_boundary()
+    assert (newcomer.counter.noise[2500], newcomer.counter.noise.sum()) == (1.0, 1.0)
 
 
 def test_a_value_of_one_rank_that_changes_behind_its_vote_is_lost_with_it_and_named(

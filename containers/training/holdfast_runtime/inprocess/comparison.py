@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -25,7 +26,7 @@ from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.sharded import Sharded, gathered, gathered_bytes
 from holdfast_runtime.state import Path, named, shown
-from holdfast_runtime.transfer import local
+from holdfast_runtime.transfer import Flat, flatten, local, unflatten
 
 VOTES = 3
 """First votes of a generation that compare all facts: code around a step shows its effect in the next one."""
@@ -187,8 +188,8 @@ class Comparison:
         """Give all ranks the values that are of this rank alone, as they are after ``step`` updates. A collective."""
         if not self._state.by_rank:
             return
-        buffer = io.BytesIO()
-        torch.save(self._state.own_values(), buffer)
+        flat, buffer = flatten(self._state.own_values()), io.BytesIO()
+        torch.save((flat.skeleton, flat.tensors), buffer)
         data = buffer.getvalue()
         found = gathered_bytes(data if len(data) <= MOST_BYTES else b"", wait=self._wait)
         if self._sharded is not None and not self._sharded.has_large_values and not all(found):
@@ -205,11 +206,13 @@ def digest_of_facts(facts: Mapping[Path, Any]) -> int:
 
 
 def _digest(value: Any) -> str:
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:  # repr leaves out the middle of a large one
+        return f"array {value.dtype} {value.shape} {zlib.crc32(value.tobytes())}"
     return f"tensor {digest_of([local(value)])}" if isinstance(value, Tensor) else repr(value)
 
 
 def _shown(value: Any) -> list[str]:
-    return [shown(value), _digest(value) if isinstance(value, Tensor) else ""]
+    return [shown(value), _digest(value) if isinstance(value, Tensor | np.ndarray) else ""]
 
 
 def _value(fact: list[str] | None) -> str:
@@ -221,4 +224,8 @@ def _must_agree(name: str) -> bool:
 
 
 def _loaded(data: bytes) -> dict[Path, Any] | None:
-    return torch.load(io.BytesIO(data), weights_only=True) if data else None
+    if not data:
+        return None
+    skeleton, tensors = torch.load(io.BytesIO(data), weights_only=True)
+    found: dict[Path, Any] = unflatten(Flat(skeleton, tensors))
+    return found

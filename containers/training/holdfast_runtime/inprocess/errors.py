@@ -47,6 +47,16 @@ def described(error: BaseException) -> tuple[str, str]:
     return text[:WHAT_LENGTH] + place, whole
 
 
+def line_of(error: BaseException) -> str:
+    """Return the line of the program that led to an error, as `` (train.py:58)``; nothing if the error has it."""
+    inner = [*traceback.walk_tb(error.__traceback__)][::-1]
+    for frame, line in (*inner, *traceback.walk_stack(sys._getframe(1))):
+        if not is_library(frame.f_code.co_filename):
+            place = f"{Path(frame.f_code.co_filename).name}:{line}"
+            return "" if place in str(error) else f" ({place})"
+    return ""
+
+
 def of_peers(error: BaseException) -> bool:
     seen: set[int] = set()
     before: BaseException | None = error

@@ -32,7 +32,8 @@ class _WithOwn(OrderedDict[int, Any]):
     own = -1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OrderedDict, (), None, None, iter([(number, hook) for number, hook in self.items() if number != self.own])
+        others = [(number, hook) for number, hook in self.items() if number != self.own]
+        return OrderedDict, (), None, None, iter(others)
 
 
 def before_forward(model: nn.Module, hook: Callable[..., None]) -> None:

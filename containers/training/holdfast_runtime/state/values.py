@@ -6,6 +6,7 @@ import random
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,10 @@ def put_back(current: Any, copy: Any) -> Any:
     if isinstance(copy, dict):
         return _put_dict(current, copy)
     if isinstance(copy, list):
-        items = [put_back(None, item) for item in copy]
+        before = [*current][: len(copy)] if isinstance(current, list | deque) else []
+        items = [put_back(*pair) for pair in zip_longest(before, copy)]
         if isinstance(current, list):
-            current[:] = [put_back(*pair) for pair in zip(current, copy, strict=False)] + items[len(current) :]
+            current[:] = items
             return current
         if isinstance(current, set | deque):
             current.clear()

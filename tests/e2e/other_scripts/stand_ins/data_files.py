@@ -1,56 +1,11 @@
-"""Small data for scripts of other repositories: files in the folder in which they run, or in place of a download."""
+"""Data, models and writers for scripts of other repositories, in place of downloads and packages."""
 
-import pickle
-import random
-import shutil
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
+from prepared import WORDS, sentences
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
-
-WORDS = ["a", "the", "one", "cat", "dog", "sees", "hears", "likes", "runs", "sits", "near", "far", "red", "blue"]
-
-
-def sentences(count: int, *, seed: int) -> str:
-    chance = random.Random(seed)
-    return "".join(" ".join(chance.choice(WORDS) for _ in range(6)) + "\n" for _ in range(count))
-
-
-def results(work: Path, source: Path) -> None:
-    (work / "results").mkdir()
-
-
-def checkpoint(work: Path, source: Path) -> None:
-    (work / "checkpoint").mkdir()
-
-
-def corpus(work: Path, source: Path) -> None:
-    (work / "corpus").mkdir()
-    for number, (name, count) in enumerate({"train": 120, "valid": 20, "test": 20}.items()):
-        (work / "corpus" / f"{name}.txt").write_text(sentences(count, seed=number))
-
-
-def tokens(work: Path, source: Path) -> None:
-    shutil.copy(source / "configurator.py", work)
-    folder = work / "data" / "small"
-    folder.mkdir(parents=True)
-    for seed, name in enumerate(("train", "val")):
-        steps = np.random.default_rng(seed).integers(1, 3, 4000)
-        (steps.cumsum() % 24).astype(np.uint16).tofile(folder / f"{name}.bin")
-    (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 24}))
-
-
-def names(work: Path, source: Path) -> None:
-    chance = random.Random(0)
-    lines = ["".join(chance.choice("abcde") for _ in range(chance.randrange(2, 7))) for _ in range(300)]
-    (work / "names.txt").write_text("\n".join(lines))
-
-
-def verdict(work: Path, source: Path) -> None:
-    (work / "the-verdict.txt").write_text(sentences(40, seed=5))
 
 
 def get_training_set(upscale_factor: int) -> Dataset[tuple[Tensor, ...]]:

@@ -107,6 +107,19 @@ def test_an_object_of_the_program_is_kept_by_its_attributes() -> None:
     assert (own.count, own.weights.tolist(), own.call) == (1, [1.0, 1.0], print)
 
 
+@pytest.mark.parametrize("kind", [list, deque, tuple])
+def test_objects_of_the_program_in_a_list_are_put_back(kind: type) -> None:
+    own = Own()
+    value = kind([own, 1])
+    copy = copied(value)
+    own.count = 2
+    if kind is not tuple:
+        value.append(2)
+
+    assert put_back(value, copy) == kind([own, 1])
+    assert own.count == 1
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [

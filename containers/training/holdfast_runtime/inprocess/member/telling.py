@@ -22,7 +22,7 @@ from holdfast_runtime.control import (
     View,
 )
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.inprocess.errors import DivergenceError, described, of_peers, on_uncaught
+from holdfast_runtime.inprocess.errors import DivergenceError, described, line_of, of_peers, on_uncaught
 from holdfast_runtime.inprocess.member.standing import Standing
 from holdfast_runtime.patience import Where
 from holdfast_runtime.store import GenerationStore
@@ -120,10 +120,11 @@ class Telling:
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:
         self._reported_error = error
+        reason = f"{error}{line_of(error)}" if isinstance(error, UnsupportedError) else str(error)
         if self._own.built >= 0:
-            self.send(Cold(reason=str(error)))
+            self.send(Cold(reason=reason))
         else:
-            self.send(Fault(reason=str(error), fatal=True))
+            self.send(Fault(reason=reason, fatal=True))
 
     def cold(self, error: BaseException) -> None:
         self._reported_error = error
