@@ -23,7 +23,7 @@ FLOORS = {
     "4 changes and imports": ["holdfast.importing", "holdfast.updates"],
     "3 rules": ["holdfast.validation"],
     "2 environment files and costs": ["holdfast.planner", "holdfast.config"],
-    "1 alone on a node": ["holdfast_runtime", "holdfast_agent", "holdfast_lifecycle"],
+    "1 alone on a node": ["holdfast_runtime", "holdfast_agent", "holdfast_operator", "holdfast_lifecycle"],
     "0 facts and events": ["holdfast.catalog", "holdfast.environments", "holdfast_common"],
 }
 """From top to bottom. A package that is not listed is an error: it has no floor yet."""

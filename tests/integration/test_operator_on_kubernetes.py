@@ -12,8 +12,7 @@ from operated_jobs import POD_SPEC
 from waiting import eventually
 
 from distributions import ROOT
-from holdfast_common import KubernetesError
-from holdfast_common.holdfast_jobs import API_VERSION, PLURAL
+from holdfast_common import JOB_API, JOB_PLURAL, KubernetesError
 from holdfast_operator.driver import Cache, ClusterAccess, Lease, Progress, Reconciler, run_key
 
 pytestmark = pytest.mark.kubernetes
@@ -56,7 +55,7 @@ class Cluster:
         eventually(lambda: self.api.request("GET", self.jobs())[0] == 200, "the new kind", within_s=60)
 
     def jobs(self, name: str = "") -> str:
-        return f"/apis/{API_VERSION}/namespaces/default/{PLURAL}" + (f"/{name}" if name else "")
+        return f"/apis/{JOB_API}/namespaces/default/{JOB_PLURAL}" + (f"/{name}" if name else "")
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         status, answer = self.api.request("POST", path, body)
@@ -74,7 +73,7 @@ class Cluster:
 
     def create(self, name: str, **spec: Any) -> Any:
         base = {"nodes": {"size": 3, "spares": 1}, "template": {"spec": POD_SPEC}}
-        body = {"apiVersion": API_VERSION, "kind": "HoldfastJob", "metadata": {"name": name}, "spec": {**base, **spec}}
+        body = {"apiVersion": JOB_API, "kind": "HoldfastJob", "metadata": {"name": name}, "spec": {**base, **spec}}
         return self.post(self.jobs(), body)
 
     def pods(self, name: str) -> dict[str, Any]:

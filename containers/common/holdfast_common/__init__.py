@@ -12,12 +12,23 @@ from holdfast_common.log import EventLog, events_log_group, instance_id, log_of_
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
-    from holdfast_common import holdfast_jobs, node_socket, slurm_answers
+    from holdfast_common import node_socket, slurm_answers
     from holdfast_common.detectors_lost import LostDetector, lost_detectors
     from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
-    from holdfast_common.kubernetes import KubernetesClient, KubernetesError, kubernetes_trust
+    from holdfast_common.kubernetes import (
+        JOB_API,
+        JOB_GROUP,
+        JOB_INDEX_LABEL,
+        JOB_KIND,
+        JOB_LABEL,
+        JOB_PLURAL,
+        JOB_VERSION,
+        KubernetesClient,
+        KubernetesError,
+        kubernetes_trust,
+    )
     from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.stories import Stall
@@ -26,6 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAULTS",
+    "JOB_API",
+    "JOB_GROUP",
+    "JOB_INDEX_LABEL",
+    "JOB_KIND",
+    "JOB_LABEL",
+    "JOB_PLURAL",
+    "JOB_VERSION",
     "SOURCES",
     "VERSION",
     "Detail",
@@ -58,7 +76,6 @@ __all__ = [
     "detail_step",
     "events_log_group",
     "fault_named",
-    "holdfast_jobs",
     "in_order",
     "instance_id",
     "is_of_stream",
@@ -81,6 +98,8 @@ _FROM = {
     **dict.fromkeys(("Event", "ParsedEvents", "detail_step", "is_of_stream", "of_job", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
+    **dict.fromkeys(("JOB_API", "JOB_GROUP", "JOB_INDEX_LABEL", "JOB_KIND", "JOB_LABEL"), "kubernetes"),
+    **dict.fromkeys(("JOB_PLURAL", "JOB_VERSION"), "kubernetes"),
     **dict.fromkeys(("KubernetesClient", "KubernetesError", "kubernetes_trust"), "kubernetes"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
@@ -89,7 +108,7 @@ _FROM = {
     **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }
-_MODULES = ("holdfast_jobs", "node_socket", "slurm_answers")
+_MODULES = ("node_socket", "slurm_answers")
 
 
 def __getattr__(name: str) -> Any:

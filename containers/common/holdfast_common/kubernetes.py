@@ -27,6 +27,11 @@ TIMEOUT_S = 15.0
 WATCH_S = 240
 """Lifetime of a watch; the server ends it."""
 MANAGER = "holdfast"
+JOB_GROUP, JOB_VERSION, JOB_KIND, JOB_PLURAL = "holdfast.dev", "v1alpha1", "HoldfastJob", "holdfastjobs"
+"""API of HoldfastJobs: another group is changed here, and in the CRD of the operator's chart, which a test compares."""
+JOB_API = f"{JOB_GROUP}/{JOB_VERSION}"
+JOB_LABEL, JOB_INDEX_LABEL = f"{JOB_GROUP}/job", f"{JOB_GROUP}/index"
+"""Labels of a job's pods: its name, and the node rank of the launcher."""
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ from holdfast.cli.deployed.slurm_jobs import check_job_id, known_jobs
 from holdfast.cli.kubernetes import RUNNING, PodRecord, execute
 from holdfast.cli.slurm import JobRecord
 from holdfast.cli.terminal import CommandError
-from holdfast_common import KubernetesError, holdfast_jobs
+from holdfast_common import JOB_API, JOB_KIND, JOB_PLURAL, KubernetesError
 
 _FORBIDDEN = 403
 
@@ -66,13 +66,13 @@ def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
 
 def _is_operated(context: Context, job: str) -> bool:
     found = workload(context, job=job)
-    return found is not None and found.kinds == holdfast_jobs.KIND
+    return found is not None and found.kinds == JOB_KIND
 
 
 def _resize(context: Context, job: str, nodes: int) -> None:
     """Change the size in the job's manifest; its operator creates or deletes pods."""
     name = check_kubernetes_job(job)
-    path = f"/apis/{holdfast_jobs.API_VERSION}/namespaces/{name.namespace}/{holdfast_jobs.PLURAL}/{name.name}"
+    path = f"/apis/{JOB_API}/namespaces/{name.namespace}/{JOB_PLURAL}/{name.name}"
     try:
         sign_in(context).client.patch(path, {"spec": {"nodes": {"size": nodes}}})
     except KubernetesError as error:

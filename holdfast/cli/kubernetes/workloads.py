@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cli.kubernetes.manifests import JOB_LABEL, JobName, Object, job_name_of
-from holdfast_common import holdfast_jobs
+from holdfast_common import JOB_API, JOB_PLURAL
 
 OPERATORS = {
-    holdfast_jobs.API_VERSION: holdfast_jobs.PLURAL,
+    JOB_API: JOB_PLURAL,
     "sagemaker.amazonaws.com/v1": "hyperpodpytorchjobs",
     "kubeflow.org/v1": "pytorchjobs",
     "jobset.x-k8s.io/v1alpha2": "jobsets",

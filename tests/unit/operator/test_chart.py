@@ -15,7 +15,7 @@ from cryptography import x509
 from installed_charts import helm_layer
 from kubernetes_schemas import MINORS, complaints
 
-from holdfast_common import holdfast_jobs
+from holdfast_common import JOB_GROUP, JOB_KIND, JOB_PLURAL, JOB_VERSION
 
 IMAGE = "registry/operator@sha256:" + "0" * 64
 
@@ -62,12 +62,12 @@ def test_an_image_has_to_be_named(helm: Path, repository: Path) -> None:
 
 
 def test_the_kind_has_the_names_that_the_code_uses_and_outlives_the_release(manifests: list[dict[str, Any]]) -> None:
-    name = f"{holdfast_jobs.PLURAL}.{holdfast_jobs.GROUP}"
+    name = f"{JOB_PLURAL}.{JOB_GROUP}"
     definition = the("CustomResourceDefinition", manifests, name)
     spec = definition["spec"]
-    assert (spec["group"], spec["names"]["kind"]) == (holdfast_jobs.GROUP, holdfast_jobs.KIND)
+    assert (spec["group"], spec["names"]["kind"]) == (JOB_GROUP, JOB_KIND)
     (version,) = spec["versions"]
-    assert version["name"] == holdfast_jobs.VERSION
+    assert version["name"] == JOB_VERSION
     assert version["subresources"].keys() == {"status", "scale"}
     assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 

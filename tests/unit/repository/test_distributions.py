@@ -21,6 +21,7 @@ from import_graph import imports_of
 NEVER = {
     "holdfast-common": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
     "holdfast-agent": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
+    "holdfast-operator": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
     "holdfast-runtime": {"aws-cdk-lib", "boto3", "constructs", "moto", "pydantic", "pyyaml", "typer"},
     "holdfast-rules": {"aws-cdk-lib", "constructs", "moto", "torch", "typer"},
     "holdfast-constructs": {"moto", "torch", "typer", "werkzeug"},

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast_common import KubernetesError
-from holdfast_common.holdfast_jobs import JOB_LABEL
+from holdfast_common import JOB_LABEL, KubernetesError
 from holdfast_operator.decisions import NodeFacts
 from holdfast_operator.driver.cluster import ClusterAccess, jobs_path, pods_path
 from holdfast_operator.objects import node_facts

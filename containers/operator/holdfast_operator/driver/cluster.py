@@ -5,8 +5,7 @@ import os
 import secrets
 from pathlib import Path
 
-from holdfast_common import KubernetesClient, KubernetesError
-from holdfast_common.holdfast_jobs import API_VERSION, PLURAL
+from holdfast_common import JOB_API, JOB_PLURAL, KubernetesClient, KubernetesError
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 KEY_SECRET = "holdfast-operator-key"  # noqa: S105 - its name
@@ -56,7 +55,7 @@ def run_key(access: ClusterAccess) -> bytes:
 
 def jobs_path(namespace: str = "", name: str = "") -> str:
     where = f"/namespaces/{namespace}" if namespace else ""
-    return f"/apis/{API_VERSION}{where}/{PLURAL}" + (f"/{name}" if name else "")
+    return f"/apis/{JOB_API}{where}/{JOB_PLURAL}" + (f"/{name}" if name else "")
 
 
 def pods_path(namespace: str = "", name: str = "") -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast_common.holdfast_jobs import GROUP
+from holdfast_common import JOB_GROUP
 
 MOST_PROCESSES, MOST_LAUNCHERS = 1024, 8192
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
@@ -18,7 +18,7 @@ OWN_VARIABLES = frozenset({
     "HOLDFAST_TOKEN", "JOB_COMPLETION_INDEX", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_ON_SIGTERM", "PET_RDZV_ID",
     "PET_SIZES", "PET_SPARE_NODES",
 })  # fmt: skip
-OWN_LABELS = f"{GROUP}/"
+OWN_LABELS = f"{JOB_GROUP}/"
 _SPEC = {
     "deadlines", "nodes", "processesPerNode", "recovery", "suspend", "template", "ttlSecondsAfterFinished",
 }  # fmt: skip

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from typing import Any
 
-from holdfast_common.holdfast_jobs import JOB_LABEL
+from holdfast_common import JOB_LABEL
 from holdfast_operator.jobs import Job
 from holdfast_operator.objects.pods import owner
 

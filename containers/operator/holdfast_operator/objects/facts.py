@@ -3,7 +3,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast_common.holdfast_jobs import INDEX_LABEL
+from holdfast_common import JOB_INDEX_LABEL
 from holdfast_operator.decisions import SCHEDULABLE, NodeFacts, PodFacts
 from holdfast_operator.objects.pods import SHAPE_ANNOTATION
 
@@ -11,7 +11,7 @@ HEALTH_LABEL = "sagemaker.amazonaws.com/node-health-status"
 
 
 def index_of(pod: Mapping[str, Any]) -> int:
-    return int(pod["metadata"]["labels"][INDEX_LABEL])
+    return int(pod["metadata"]["labels"][JOB_INDEX_LABEL])
 
 
 def owner_uid(pod: Mapping[str, Any]) -> str:

@@ -9,10 +9,10 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast_common.holdfast_jobs import API_VERSION, GROUP, INDEX_LABEL, JOB_LABEL, KIND
+from holdfast_common import JOB_API, JOB_GROUP, JOB_INDEX_LABEL, JOB_KIND, JOB_LABEL
 from holdfast_operator.jobs import Job
 
-SHAPE_ANNOTATION = f"{GROUP}/shape"
+SHAPE_ANNOTATION = f"{JOB_GROUP}/shape"
 GRACE_S = 60
 """Time for a hand-over, where the template names none: Kubernetes' own 30 s may end it."""
 METRICS_PORT = 29390
@@ -44,7 +44,7 @@ def pod_of(job: Job, index: int, *, excluded: Sequence[str] = ()) -> dict[str, A
         "metadata": {
             "name": name,
             "namespace": job.namespace,
-            "labels": {**(metadata.get("labels") or {}), JOB_LABEL: job.name, INDEX_LABEL: str(index)},
+            "labels": {**(metadata.get("labels") or {}), JOB_LABEL: job.name, JOB_INDEX_LABEL: str(index)},
             "annotations": {**(metadata.get("annotations") or {}), SHAPE_ANNOTATION: job.shape},
             "ownerReferences": [owner(job)],
         },
@@ -54,8 +54,8 @@ def pod_of(job: Job, index: int, *, excluded: Sequence[str] = ()) -> dict[str, A
 
 def owner(job: Job) -> dict[str, Any]:
     return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
+        "apiVersion": JOB_API,
+        "kind": JOB_KIND,
         "name": job.name,
         "uid": job.uid,
         "controller": True,

@@ -112,7 +112,9 @@ def launcher_of(index: int, home: Path) -> int:
 
 @pytest.fixture
 def job(kubernetes_product: Any, tmp_path: Path) -> Iterator[Job]:
-    environment = kubernetes_product.kubernetes_environment(counts={"workers": NODES + SPARES + 1})
+    images = {name: {"source": "environment"} for name in ("training", "health_agent", "job_operator")}
+    workers = {"workers": NODES + SPARES + 1}
+    environment = kubernetes_product.kubernetes_environment(counts=workers, images=images)
     kubernetes_product.run("up", str(environment))
     made = Job(Cluster(kubernetes_product))
     made.cluster.run("submit", str(endless(tmp_path / "bytelm")), "--prepare", str(EXAMPLE / "prepare.py"))

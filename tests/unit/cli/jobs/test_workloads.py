@@ -127,3 +127,25 @@ def test_a_node_is_shown_as_kubectl_shows_it() -> None:
     shown = [readiness(node("True")), readiness(node("Unknown")), readiness(node("True", cordoned=True))]
 
     assert shown == ["Ready", "NotReady", "Ready,SchedulingDisabled"]
+
+
+def operated(*conditions: dict[str, Any]) -> dict[str, Any]:
+    return thing("HoldfastJob", "night", spec={"suspend": False}, status={"conditions": list(conditions)})
+
+
+def condition(kind: str, message: str = "") -> dict[str, Any]:
+    return {"type": kind, "status": "True", "reason": "Why", "message": message, "lastTransitionTime": T1}
+
+
+def test_a_holdfast_job_has_its_pods_and_the_state_of_its_conditions() -> None:
+    pods = [pod(f"night-{index}", owner="uid-night", node=f"n{index}") for index in range(4)]
+    running = only([operated(condition("Running"))], pods)
+    assert (running.kinds, running.state, running.nodes) == ("HoldfastJob", "Running", ("n0", "n1", "n2", "n3"))
+    failed = only([operated(condition("Running"), condition("Failed", "launcher restarts: got 4; allowed: 3"))], [])
+    assert (failed.state, failed.why) == ("Failed", "Why: launcher restarts: got 4; allowed: 3")
+    assert only([operated(condition("Suspended"))], []).state == "Suspended"
+
+
+def test_an_invalid_holdfast_job_names_its_mistakes() -> None:
+    found = only([operated(condition("Invalid", "spec.oops: unknown field"))], [])
+    assert (found.state, found.why) == ("Pending", "spec.oops: unknown field")
