@@ -155,8 +155,8 @@ def test_a_stall_is_an_incident_from_its_last_step_on(jobs: Jobs) -> None:
 
 
 def test_a_job_that_waits_has_its_reason_and_its_node_named(jobs: Jobs) -> None:
-    holder = jobs.submit("runtime", "--", "none")
-    waits = jobs.submit("runtime", "--", "none")
+    holder = jobs.submit("runtime", "--exclusive", "--", "none")
+    waits = jobs.submit("runtime", "--exclusive", "--", "none")
     deadline = time.monotonic() + BEGINS_WITHIN_S
     while holder not in (found := jobs.why(waits))["summary"]:
         assert time.monotonic() < deadline, found
@@ -166,7 +166,7 @@ def test_a_job_that_waits_has_its_reason_and_its_node_named(jobs: Jobs) -> None:
 
     host = jobs.hosts()[-1]
     jobs.controller("scontrol", "update", f"NodeName={host}", "State=drain", "Reason=bad-dimm")
-    waits = jobs.submit("runtime", "--", "none")
+    waits = jobs.submit("runtime", "--exclusive", "--", "none")
     try:
         deadline = time.monotonic() + BEGINS_WITHIN_S
         while not (found := jobs.why(waits))["culprits"]:
