@@ -141,7 +141,7 @@ def test_an_evaluation_on_one_rank_is_nobodys_fault(jobs: Jobs) -> None:
 
 def test_a_stall_is_an_incident_from_its_last_step_on(jobs: Jobs) -> None:
     job = jobs.begun("runtime", "loop")
-    began = time.time()
+    began_s = time.time()
     try:
         time.sleep(65.0)
         rows = json.loads(jobs.product.run("incidents", "--json").stdout)
@@ -150,12 +150,13 @@ def test_a_stall_is_an_incident_from_its_last_step_on(jobs: Jobs) -> None:
     (row,) = [one for one in rows if one["fault"] == "job-stall" and one["job"] == job]
 
     assert row["state"] == "open"
-    assert abs(row["started_ns"] / 1e9 - began) < 10
+    assert row["started_ns"] / 1e9 < began_s
+    assert row["verdict_s"] > 60
 
 
 def test_a_job_that_waits_has_its_reason_and_its_node_named(jobs: Jobs) -> None:
-    holder = jobs.submit("runtime", "--", "none")
-    waits = jobs.submit("runtime", "--", "none")
+    holder = jobs.submit("runtime", "--exclusive", "--", "none")
+    waits = jobs.submit("runtime", "--exclusive", "--", "none")
     deadline = time.monotonic() + BEGINS_WITHIN_S
     while holder not in (found := jobs.why(waits))["summary"]:
         assert time.monotonic() < deadline, found
@@ -165,7 +166,7 @@ def test_a_job_that_waits_has_its_reason_and_its_node_named(jobs: Jobs) -> None:
 
     host = jobs.hosts()[-1]
     jobs.controller("scontrol", "update", f"NodeName={host}", "State=drain", "Reason=bad-dimm")
-    waits = jobs.submit("runtime", "--", "none")
+    waits = jobs.submit("runtime", "--exclusive", "--", "none")
     try:
         deadline = time.monotonic() + BEGINS_WITHIN_S
         while not (found := jobs.why(waits))["culprits"]:

@@ -80,6 +80,7 @@ FLAGS: dict[str, list[str]] = {
     "rehearse": ["JOB"],
     "env": [],
     "jobs": [],
+    "why": ["7"],
     "cancel": ["7"],
     "logs": ["--job", "7"],
     "kill-node": ["i-4"],
