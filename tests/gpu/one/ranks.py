@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from suite import PATIENCE
 
 from holdfast_runtime.groups import Group, RecordedGroups, nccl
 
@@ -25,12 +26,14 @@ START_S = 60.0
 class Rank:
     """A process, from outside."""
 
-    def __init__(self, process: BaseProcess, pipe: Connection) -> None:
+    def __init__(self, process: BaseProcess, pipe: Connection, *, patience: float) -> None:
         self.process = process
+        self._patience = patience
         self._pipe = pipe
 
     def answer(self, *, within_s: float = START_S) -> Any:
         """Return what it sends next. Raises AssertionError for silence, and for an exception in it."""
+        within_s *= self._patience
         assert self._pipe.poll(within_s), f"no answer within {within_s:g} s"
         found = self._pipe.recv()
         assert not isinstance(found, Failure), found.text
@@ -107,7 +110,7 @@ def ranks(act: Act, size: int, device: str, *, environment: Mapping[str, str] | 
             process = context.Process(target=_run, args=(act, rank, size, device, store.port, theirs, own), daemon=True)
             process.start()
             theirs.close()
-            found.append(Rank(process, ours))
+            found.append(Rank(process, ours, patience=PATIENCE[device]))
         yield found
     finally:
         for each in found:

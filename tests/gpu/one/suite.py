@@ -23,6 +23,8 @@ from typing import Any
 ROOT = Path(__file__).parents[3]
 sys.path[:0] = [str(ROOT / part) for part in ("containers/training", "containers/common")]
 FILE = ROOT / "build" / "gpu.json"
+PATIENCE = {"cuda": 1.0, "cpu": 20.0}
+"""Of all time limits: a rehearsal shares its cores with other work."""
 NAMES = tuple(f"T{number}" for number in range(12))
 """Of both programs."""
 Figures = Mapping[str, Any]
@@ -76,13 +78,14 @@ def _in_process(check: Check, *, device: str, out: Path) -> dict[str, Any]:
     result = out.with_name(f"{out.stem}-{check.name}.json")
     result.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, sys.argv[0], "--run", check.name, "--device", device, "--result", str(result)]
+    limit_s = check.limit_s * PATIENCE[device]
     began = time.monotonic()
     process = subprocess.Popen(command, start_new_session=True)
     outcome = error = ""
     try:
-        process.wait(check.limit_s)
+        process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        outcome, error = "timed out", f"more than {check.limit_s:g} s"
+        outcome, error = "timed out", f"more than {limit_s:g} s"
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # its ranks too

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import suite
-from suite import Check, Figures
+from suite import PATIENCE, Check, Figures
 
 import torch  # isort: skip  # the paths of this repository are in suite
 import torch.distributed as dist
@@ -147,7 +147,9 @@ def _job(device: str, layout: str, fault: dict[str, Any]) -> tuple[dict[str, str
         environment["HOLDFAST_FAULTS"] = json.dumps([fault] if fault else [])
         environment["HOLDFAST_FAULTS_FIRED"] = f"{place}/fired"
         began = time.monotonic()
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60.0, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60.0 * PATIENCE[device], check=False
+        )
         assert done.returncode == 0, f"{layout}, {fault}: {(done.stdout + done.stderr)[-1500:]}"
         assert len([*(folder / "fired").iterdir()]) == bool(fault), f"{fault} did not happen"
         return {each.name: each.read_text() for each in folder.glob("*.digest")}, time.monotonic() - began

@@ -51,7 +51,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def run(program: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, str(program), "--device", "cpu", "--out", str(program.parent / "gpu.json"), *arguments]
+    command = [sys.executable, str(program), "--out", str(program.parent / "gpu.json"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -66,7 +66,7 @@ def test_a_check_that_hangs_fails_or_raises_lets_the_others_run(program: Path) -
     }  # fmt: skip
     assert found["checks"]["T4"]["error"] == "a promise is broken"
     assert "CUDA error" in found["checks"]["T2"]["error"]
-    assert found["checks"]["T1"]["figures"] == {"device": "cpu"}
+    assert found["checks"]["T1"]["figures"] == {"device": "cuda"}
     assert "T1 passed" in text
 
 
