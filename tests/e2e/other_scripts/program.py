@@ -52,7 +52,7 @@ def main() -> None:
     try:
         runpy.run_path(str(script), run_name="__main__")
     except SystemExit as end:
-        if end.code not in (None, 0):
+        if isinstance(end, holdfast.StoppedError) or end.code not in (None, 0):  # a spare is stopped with 0
             raise
     if runs:
         (RECORD / f"result.{runs[-1].rank}").write_text(digest())
