@@ -52,7 +52,7 @@ def main() -> None:
     try:
         runpy.run_path(str(script), run_name="__main__")
     except SystemExit as end:
-        if end.code not in (None, 0):
+        if isinstance(end, holdfast.StoppedError) or end.code not in (None, 0):  # a spare is stopped with 0
             raise
     if runs:
         (RECORD / f"result.{runs[-1].rank}").write_text(digest())
@@ -79,6 +79,10 @@ def watch() -> None:
         save(*given, **named)
         time.sleep(SAVE_S)
 
+    def saved(*given: Any, **named: Any) -> None:
+        of_runtime = "holdfast_runtime" in sys._getframe(1).f_code.co_filename
+        (save if of_runtime else slow_save)(*given, **named)
+
     def watched_begin(run: holdfast.Run, model: nn.Module, *given: Any, **named: Any) -> None:
         after = named.pop("after_update", None)
 
@@ -91,7 +95,7 @@ def watch() -> None:
         begin(run, model, *given, after_update=finished, **named)
         runs.append(run)
 
-    holdfast.Run.__init__, torch.save = watched_begin, slow_save  # type: ignore[method-assign,assignment]
+    holdfast.Run.__init__, torch.save = watched_begin, saved  # type: ignore[method-assign,assignment]
 
 
 def fill() -> None:

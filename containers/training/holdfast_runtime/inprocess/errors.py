@@ -11,6 +11,7 @@ from holdfast_runtime.control import LauncherLostError
 
 TRACEBACK_LENGTH = 8000
 WHAT_LENGTH = 300
+PYTHON = str(Path(traceback.__file__).parent)
 ADVICE_OF_GLOO = ". This is typically caused by a remote worker"
 LOST = ("closed by peer", "reset by peer", "Broken pipe")
 """What gloo writes behind the place in its source, ``gloo/transport/tcp/pair.cc``, when a connection ends."""
@@ -51,7 +52,7 @@ def line_of(error: BaseException) -> str:
     """Return the line of the program that led to an error, as `` (train.py:58)``; nothing if the error has it."""
     inner = [*traceback.walk_tb(error.__traceback__)][::-1]
     for frame, line in (*inner, *traceback.walk_stack(sys._getframe(1))):
-        if not is_library(frame.f_code.co_filename):
+        if not is_library(frame.f_code.co_filename) and not frame.f_code.co_filename.startswith(PYTHON):
             place = f"{Path(frame.f_code.co_filename).name}:{line}"
             return "" if place in str(error) else f" ({place})"
     return ""
