@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from importlib import resources
 from typing import Any, TypeVar
 
 from holdfast.cli.collectors.changes import changes_of_drivers, changes_of_events, changes_of_jobs
 from holdfast.cli.collectors.kubernetes import kubernetes_evidence
 from holdfast.cli.collectors.output import read_end
+from holdfast.cli.collectors.program import PROGRAM
 from holdfast.cli.collectors.slurm import SlurmJob, slurm_job
 from holdfast.cli.deployed import (
     AwsError,
@@ -198,9 +198,8 @@ def _pace(
 
 def _probe(context: Context, *, node: str, jobs: Sequence[str]) -> NodeProbe | str:
     """Report of a node, or the reason why there is none."""
-    program = resources.files("holdfast.cli.collectors").joinpath("probe.py").read_text()
     try:
-        answer = run(context, node=node, argv=["python3", "-", ",".join(jobs)], text=program, timeout_s=PROBE_S)
+        answer = run(context, node=node, argv=["python3", "-", ",".join(jobs)], text=PROGRAM, timeout_s=PROBE_S)
         return parse_probe(node, answer.stdout)
     except CommandError as error:
         return str(error).partition("; see:")[0]

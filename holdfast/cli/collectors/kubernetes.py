@@ -2,11 +2,11 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 from holdfast.cli.collectors.changes import changes_of_events
 from holdfast.cli.collectors.output import failure_in
+from holdfast.cli.collectors.program import PROGRAM
 from holdfast.cli.deployed import Context, check_kubernetes_job, kubernetes_output, sign_in, workload
 from holdfast.cli.diagnosis import (
     DrainedNode,
@@ -107,11 +107,10 @@ def _output(context: Context, *, job: str) -> tuple[Output, FailureSeen | None]:
 def _probe(client: KubernetesClient, pod: PodRecord, unseen: list[str]) -> NodeProbe | None:
     if pod.phase != "Running" or not pod.containers:
         return None
-    program = resources.files("holdfast.cli.collectors").joinpath("probe.py").read_text()
     try:
         done = execute(
             client, namespace=pod.namespace, pod=pod.name, container=pod.containers[-1],
-            argv=["python3", "-c", program], timeout_s=PROBE_S,
+            argv=["python3", "-c", PROGRAM], timeout_s=PROBE_S,
         )  # fmt: skip
         return parse_probe(pod.node or pod.name, done.stdout)
     except (KubernetesError, ValueError, KeyError, TypeError) as error:
