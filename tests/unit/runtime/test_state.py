@@ -102,6 +102,20 @@ def _settings() -> Any:
     torch._C._set_grad_enabled(True)
 
 
+@pytest.mark.parametrize("name", ["modes", "a rate", "an attribute", "a list", "extra state"])
+def test_a_value_that_a_later_step_changes_is_seen_in_the_vote_of_that_step(name: str) -> None:
+    it = Program()
+    it.state.reach_boundary()
+
+    def facts() -> dict[Any, Any]:
+        return it.state.facts(whole=False, model="attributes", added=False)
+
+    before = facts()
+    CHANGES[name](it)
+
+    assert facts() != before
+
+
 @KINDS
 def test_a_step_begins_again_as_it_began_first(change: Callable[[Program], object]) -> None:
     it = Program()

@@ -48,7 +48,8 @@ class Comparison:
     Of one process.
 
     Args:
-        every: Updates between two comparisons of all facts; in between only ``state=`` is compared.
+        every: Updates between two comparisons of all facts. In between, ``state=``, attributes and extra state of
+            modules are compared: values may begin to differ by rank in any step.
         sharded: Ranks that must be equal are those with the same part of the model. Default: all ranks
         wait: For a collective to end; raises when a rank is lost.
     """
@@ -72,7 +73,7 @@ class Comparison:
         return self._votes < VOTES or step % self._every == 0
 
     def facts(self, *, whole: bool) -> dict[Path, Any]:
-        model: Literal["", "modes", "all"] = "" if not self._alike else "all" if whole else "modes"
+        model: Literal["", "attributes", "all"] = "" if not self._alike else "all" if whole else "attributes"
         return self._state.facts(whole=whole, model=model, added=self._sharded is None)
 
     def judge_vote(self, outcome: vote.Outcome, facts: Mapping[Path, Any], *, member: Member) -> None:

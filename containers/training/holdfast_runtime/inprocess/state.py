@@ -124,8 +124,6 @@ class TrainingState:
         """Those of the program that were not given to ``Run``."""
         self._baseline: ModelNotes | None = None
         """The model before the first step of this process: what of it has changed since is sent."""
-        self._first_modes: list[tuple[str, bool]] = []
-        """Of all modules, at the same time."""
         self._notes: _Notes | None = None
         """Of the step that runs, until its update."""
         self._boundary: _Notes | None = None
@@ -167,7 +165,7 @@ class TrainingState:
 
     def note_first(self) -> ModelNotes:
         if self._baseline is None:
-            self._baseline, self._first_modes = self._reader.note(buffers=False), self._reader.modes()
+            self._baseline = self._reader.note(buffers=False)
         return self._baseline
 
     def reach_boundary(self) -> None:
@@ -331,21 +329,20 @@ class TrainingState:
             "buffer kinds": self._reader.buffer_kinds(),
         }
 
-    def facts(self, *, whole: bool, model: Literal["", "modes", "all"], added: bool) -> dict[Path, Any]:
+    def facts(self, *, whole: bool, model: Literal["", "attributes", "all"], added: bool) -> dict[Path, Any]:
         """
         Return what ranks must have alike besides parameters and buffers, as it is now, by path.
 
         Args:
-            model: What is in it besides ``state=``: nothing, the modes of modules, or all.
+            model: What is in it besides ``state=``: nothing, attributes and extra state of modules, or all.
         """
         tree: dict[str, Any] = {}
         if model == "all" and self._baseline is not None:
             now = self._reader.note(buffers=False)
             tree = {key: value for key, value in self.rest().items() if key not in SKIPPED}
             tree["objects"] = self._reader.unsent(now, self._baseline)
-        elif model == "modes" and (modes := self._reader.modes()) != self._first_modes:
-            changed = {name: {"training": mode} for name, mode in {*modes} - {*self._first_modes}}
-            tree = {"model": {"attributes": dict(sorted(changed.items()))}}
+        elif model == "attributes" and self._baseline is not None:
+            tree = {"model": {"attributes": self._reader.attributes(self._baseline), "extra": self._reader.extra()}}
         if added:
             kept = {name: item for name, item in self.added.items() if not name.startswith(RECEIVED)}
             tree["state"] = {name: unflatten(flatten(item.state_dict())) for name, item in kept.items()}
@@ -353,7 +350,7 @@ class TrainingState:
             path: value
             for path, value in leaves(tree)
             if not (self.by_rank and named(path) in self.by_rank)
-            and (whole or not (isinstance(value, Tensor | np.ndarray) and value.nbytes > SMALL_BYTES))
+            and (whole or path[0] != "state" or not _is_large(value))
         }
 
     def own_values(self) -> dict[Path, Any]:
@@ -510,6 +507,10 @@ class TrainingState:
             own["scheduler"] = self.scheduler
         for name, item in (*own.items(), *self.added.items()):
             check_sendable(name, item)
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, Tensor | np.ndarray) and value.nbytes > SMALL_BYTES
 
 
 def _load(item: Stateful, state: dict[str, Any]) -> None:

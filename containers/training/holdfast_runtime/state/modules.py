@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import Any
 
 import torch
@@ -133,17 +133,10 @@ class ModelReader:
 
     def note(self, before: ModelNotes | None = None, *, buffers: bool = True) -> ModelNotes:
         modules = []
-        for index, reader in enumerate(self._readers):
-            values = reader.values
-            if len(values) != reader.size:
-                reader = self._readers[index] = _Reader.of(reader.name, reader.module)
-            try:
-                found = reader.read(values)
-            except KeyError:
-                reader = self._readers[index] = _Reader.of(reader.name, reader.module)
-                found = reader.read(values)
+        for index in range(len(self._readers)):
+            reader, found = self._read(index)
             copies = {} if _is_immutable(map(type, found)) else _copies(reader.keys, found)
-            own = hooks.by_kind(values) if any(hooks.all_of(values)) else hooks.NO_HOOKS
+            own = hooks.by_kind(reader.values) if any(hooks.all_of(reader.values)) else hooks.NO_HOOKS
             modules.append(_Note(reader.keys, found, copies, own))
         trained = [parameter.requires_grad for _, parameter in self.parameters]
         others = {place: hooks.of_program(home) for place, home in self._homes() if home}
@@ -156,9 +149,11 @@ class ModelReader:
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
             notes.contents[name] = copy_into(local(buffer), old)
-        for name, module in self._extra:
-            notes.extra[name] = copied(module.get_extra_state())
+        notes.extra = self.extra()
         return notes
+
+    def extra(self) -> dict[str, Any]:
+        return {name: copied(module.get_extra_state()) for name, module in self._extra}
 
     @torch.no_grad()
     def restore(self, notes: ModelNotes) -> None:
@@ -190,6 +185,17 @@ class ModelReader:
             if new != old
         }
         return {"attributes": attributes, "trained": trained, "extra": now.extra, "hooks": self.hook_names()}
+
+    def attributes(self, baseline: ModelNotes) -> dict[str, dict[str, Any]]:
+        """Return the attributes that are not as in the baseline, by module."""
+        found = {}
+        for index, old in enumerate(baseline.modules):
+            reader, values = self._read(index)
+            if reader.keys == old.keys and all(map(is_, values, old.values)) and not old.copies:
+                continue
+            if changed := _different(_Note(reader.keys, values, _copies(reader.keys, values), {}), old):
+                found[reader.name] = changed
+        return found
 
     @torch.no_grad()
     def apply(self, changes: Mapping[str, Any], baseline: ModelNotes) -> None:
@@ -239,6 +245,17 @@ class ModelReader:
         for reader in self._readers:
             if found := [*hooks.of_module(reader.values)]:
                 yield reader.name, found
+
+    def _read(self, index: int) -> tuple[_Reader, tuple[Any, ...]]:
+        """Return a reader of the attributes that a module has now, and their values."""
+        reader = self._readers[index]
+        try:
+            if len(reader.values) == reader.size:
+                return reader, reader.read(reader.values)
+        except KeyError:
+            pass
+        reader = self._readers[index] = _Reader.of(reader.name, reader.module)
+        return reader, reader.read(reader.values)
 
     def _homes(self) -> Iterator[tuple[tuple[str, str], dict[int, Any]]]:
         for name, parameter in self.parameters:
