@@ -6,6 +6,7 @@ that clocks need not agree; as in client-go's leaderelection.
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 from holdfast_common import KubernetesError
@@ -70,7 +71,7 @@ class Lease:
         return now_s - self._seen[1] >= LASTS_S
 
     def _spec(self) -> dict[str, Any]:
-        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # one that is the same changes nothing
         return {"holderIdentity": self._identity, "leaseDurationSeconds": int(LASTS_S), "renewTime": now}
 
     def _loop(self) -> None:
