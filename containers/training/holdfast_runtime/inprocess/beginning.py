@@ -196,8 +196,9 @@ def _check_plain(state: TrainingState, *, survive: str | None, elastic: int | st
         )
     if dist.is_initialized():
         raise UnsupportedError(
-            "torch.distributed has a process group already; delete torch.distributed.init_process_group(): Run connects"
-            " the ranks. A model that will be sharded needs holdfast_runtime.init_process_group() in its place"
+            "torch.distributed has a process group already; delete torch.distributed.init_process_group(), or the use "
+            "of Accelerate and its Trainer, which call it (the recipe hugging_face.py has a loop without them): Run "
+            "connects the ranks. A model that will be sharded needs holdfast_runtime.init_process_group() in its place"
         )
     if survive is not None:
         raise UnsupportedError(
