@@ -23,7 +23,8 @@ from holdfast_runtime.membership import View
 BROKEN = "BrokenError: "
 """How a rank reports that its collective has failed: another one is the cause."""
 TOGETHER = (
-    "all ranks leave at one step: give each as many batches, or decide on a value that all have, such as step.loss"
+    "all ranks leave at one step: give each as many batches, or decide in front of `with step:`, on a value that all "
+    "have, such as one in state="
 )
 LAST_WORDS_S = 0.02
 """Time to read the messages that a process sent before its end."""
