@@ -16,8 +16,8 @@ from torch import nn
 
 from holdfast_runtime.groups import Group, RecordedGroups, sockets_of
 
-pytestmark = pytest.mark.timeout(300)
-MEMBERS, FILES, STEPS, DEADLINE_S = 70, 64, 2, 200.0
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+MEMBERS, FILES, STEPS, DEADLINE_S = 70, 64, 2, 600.0
 
 
 def in_child(rank: int, port: int, pipe: Connection, act: Callable[[Group, int], object]) -> None:

@@ -7,12 +7,10 @@ size are paired and each keeps the other's: among n only n / 2 pairs of failures
 (the group placement of Gemini, SOSP 2023, section 4).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Optional, Union, get_args
 
 Reach = Literal["nothing", "process", "node", "rack"]
 """What may be lost, any one of them; each includes those before it."""
@@ -95,7 +93,7 @@ def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Ke
     return Keepers(tuple(-1 if rank in far else chosen[rank] for rank in ranks), reach)
 
 
-def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept: Keepers | None = None) -> Survival:
+def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept: Optional[Keepers] = None) -> Survival:
     """
     Losses that the copies allow.
 
@@ -126,7 +124,7 @@ def needs_snapshots(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (
     return REACHES.index(survival(spots, alike=alike).reach) < REACHES.index(required)
 
 
-def _place(spots: Sequence[Spot], rank: int, reach: Reach) -> str | int:
+def _place(spots: Sequence[Spot], rank: int, reach: Reach) -> Union[str, int]:
     return rank if reach == "process" else spots[rank].node if reach == "node" else spots[rank].rack
 
 
