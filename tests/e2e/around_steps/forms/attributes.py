@@ -120,6 +120,20 @@ for attribute in (*SIMPLE, "plain", "array", "own"):
         )
 
 
+def of_this_rank(form: Form) -> None:
+    HERE.model.middle.noise = 0.05 * (1 + HERE.run.data_rank)
+
+
+for where in ("top", "before"):
+    add(
+        f"attributes.late_by_rank.{where}",
+        at_place(where, once_at(5, of_this_rank), Kept),  # no longer one of the votes that compare all
+        row="attributes",
+        words=r"attribute|middle|noise",
+        places=THIN,
+    )
+
+
 class Counts(nn.Module):
     """A counter that its own forward changes."""
 
