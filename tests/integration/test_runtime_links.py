@@ -192,7 +192,7 @@ def test_a_launcher_learns_that_it_replaced_another_from_one_that_has_only_heard
     async def test() -> None:
         survivor, first = await End(1).open(), End(2)
         await first.open(survivor)
-        await until(lambda: bool(survivor.up))
+        await until(lambda: bool(survivor.up and first.up))  # a crash closes what is established
         crash(first)
         await until(lambda: not survivor.links.up)
         other = await End(0).open()
