@@ -154,7 +154,7 @@ def addons(
     agent: AddonImage,
     operator: AddonImage,
 ) -> None:
-    """What runs on the nodes: the health agent, operators, metrics, file systems for pods."""
+    """Define the health agent, operators, metrics, and file systems for pods."""
     if agent.uri:
         HealthAgent(
             scope,

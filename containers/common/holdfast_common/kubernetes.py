@@ -32,6 +32,8 @@ JOB_GROUP, JOB_VERSION, JOB_KIND, JOB_PLURAL = "holdfast.dev", "v1alpha1", "Hold
 JOB_API = f"{JOB_GROUP}/{JOB_VERSION}"
 JOB_LABEL, JOB_INDEX_LABEL = f"{JOB_GROUP}/job", f"{JOB_GROUP}/index"
 """Labels of a job's pods: its name, and the node rank of the launcher."""
+NODE_HEALTH_LABEL = "sagemaker.amazonaws.com/node-health-status"
+"""Of a node of HyperPod (developer guide, "Health-related Kubernetes labels")."""
 
 Object = dict[str, Any]
 

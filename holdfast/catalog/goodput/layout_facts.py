@@ -1,4 +1,4 @@
-"""What a layout of a model is planned with; data and sources in the JSON."""
+"""Figures for the plan of a model's layout; data and sources in the JSON."""
 
 import json
 from collections.abc import Mapping

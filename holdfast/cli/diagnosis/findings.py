@@ -38,7 +38,7 @@ class StackOf:
     node: str
     frames: Sequence[str]
     missing: str = ""
-    """Why there is no stack."""
+    """Reason if there is no stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Diagnosis:
     stacks: Sequence[StackOf]
     numbers: Sequence[str]
     reason: Sequence[str]
-    """Why it is pending, and why nodes take no job."""
+    """Reasons why it is pending, and why nodes take no job."""
     next: Sequence[str]
     output: Sequence[str]
     unseen: Sequence[str] = field(default_factory=tuple)

@@ -17,7 +17,7 @@ class Copies:
     twin_nodes: int
     """Nodes that they are on, its own included."""
     snapshots: bool
-    """Whether snapshots are taken by default: twins do not cover the loss of a node."""
+    """True if snapshots are taken by default: twins do not cover the loss of a node."""
     keeper: int
     """Rank that keeps its snapshots; -1 for none."""
     keeper_node: int

@@ -23,12 +23,12 @@ from porting import Script
 HERE = Path(__file__).parent
 RANKS, TIMEOUT_S = 2, 150
 PLACES = ("any", "start", "step", "evaluation", "save", "last step", "exit", "any", "any", "any")
-"""Where the kills of ten runs of a script are drawn from; each script begins at another one."""
+"""Places of the kills of ten runs; each script begins at another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a job leaves."""
+    """Results of a job."""
 
     code: int
     text: str
@@ -44,7 +44,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a rank kills itself: so long after it has reached a place."""
+    """Moment at which a rank kills itself: so long after it has reached a place."""
 
     rank: int
     place: str

@@ -47,12 +47,12 @@ class Script:
     numbers: str = ""
     """Regular expression of what it prints at an evaluation."""
     files: tuple[str, ...] = ()
-    """What it saves."""
+    """Files that it saves."""
     needs: tuple[str, ...] = ()
     """Packages beside torch."""
     environment: dict[str, str] = field(default_factory=dict)
     imports: str = "plain_torch"
-    """What the process that forks ranks imports. Default: torch without its compiler, which takes long."""
+    """Imports of the process that forks ranks. Default: torch without its compiler, which takes long."""
     filled: bool = False
     """True if it trains on parameters of ``to_empty`` that it never sets."""
     refused: str = ""

@@ -33,7 +33,7 @@ DRAWS = 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one run."""
+    """Result of one run."""
 
     script: str
     number: int

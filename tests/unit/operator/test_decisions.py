@@ -1,4 +1,4 @@
-"""What the operator does for a job, from its pods and nodes."""
+"""Decisions for a job, from its pods and nodes."""
 
 from typing import Any
 

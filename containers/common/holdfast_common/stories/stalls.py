@@ -1,5 +1,5 @@
 """
-Stalls of jobs: from the last finished step until the job goes on, is stopped, or still stands. From the events of jobs.
+Stalls of jobs, from their events: from the last finished step until the job continues, is stopped, or still stands.
 
 A recovery is a stall if it was detected long after the last step: a rank that dies is noticed at once, one that hangs
 after a deadline.

@@ -15,8 +15,8 @@ from holdfast_agent.remedies.kubernetes_api import METADATA_ONLY, KubernetesApi
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.slurm_ways import RefusedError
 from holdfast_agent.remedies.words import Job, View
+from holdfast_common import NODE_HEALTH_LABEL
 
-HEALTH = "sagemaker.amazonaws.com/node-health-status"
 VALUES = {"reboot": "UnschedulablePendingReboot", "replace": "UnschedulablePendingReplacement"}
 FREE = ("", "Schedulable")
 MARK = "health.holdfast/remedy"
@@ -49,7 +49,9 @@ class KubernetesBook:
             marks=(*marks, *(mark for mark in _events(events) if mark.node not in known)),
             now_s=self._api.now_s,
             jobs=tuple(self._jobs()),
-            foreign="" if health in FREE or (ours and asks) else f"the node has the label {HEALTH}={health}, not ours",
+            foreign=""
+            if health in FREE or (ours and asks)
+            else f"the node has the label {NODE_HEALTH_LABEL}={health}, not ours",
             asks=asks,
             is_asked=bool(ours and asks),
             is_controller=self._is_controller,
@@ -136,10 +138,12 @@ class LabelAsker:
         if health == VALUES[remedy] and ours:
             return
         if health not in FREE and not (ours and health in VALUES.values()):
-            why = f"the node has the label {HEALTH}={health}, which is not ours"
+            why = f"the node has the label {NODE_HEALTH_LABEL}={health}, which is not ours"
             raise RefusedError(why, in_use=health in VALUES.values())
         # With the version that was read: whoever labels it meanwhile comes first.
-        change = {"metadata": {"resourceVersion": data["resourceVersion"], "labels": {HEALTH: VALUES[remedy]}}}
+        change = {
+            "metadata": {"resourceVersion": data["resourceVersion"], "labels": {NODE_HEALTH_LABEL: VALUES[remedy]}}
+        }
         self._api.patch(f"/api/v1/nodes/{self._name}", change)
 
     def force(self, remedy: str) -> None:
@@ -147,7 +151,7 @@ class LabelAsker:
 
 
 def _health(node: Mapping[str, Any]) -> str:
-    return str((node["metadata"].get("labels") or {}).get(HEALTH, ""))
+    return str((node["metadata"].get("labels") or {}).get(NODE_HEALTH_LABEL, ""))
 
 
 def _marks_of(node: Mapping[str, Any]) -> "tuple[Mark, ...]":

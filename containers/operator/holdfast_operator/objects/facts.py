@@ -3,11 +3,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast_common import JOB_INDEX_LABEL
+from holdfast_common import JOB_INDEX_LABEL, NODE_HEALTH_LABEL
 from holdfast_operator.decisions import SCHEDULABLE, NodeFacts, PodFacts
 from holdfast_operator.objects.pods import SHAPE_ANNOTATION
-
-HEALTH_LABEL = "sagemaker.amazonaws.com/node-health-status"
 
 
 def index_of(pod: Mapping[str, Any]) -> int:
@@ -23,7 +21,7 @@ def owner_uid(pod: Mapping[str, Any]) -> str:
 def node_facts(node: Mapping[str, Any]) -> NodeFacts:
     conditions = (node.get("status") or {}).get("conditions") or ()
     return NodeFacts(
-        health=(node["metadata"].get("labels") or {}).get(HEALTH_LABEL) or SCHEDULABLE,
+        health=(node["metadata"].get("labels") or {}).get(NODE_HEALTH_LABEL) or SCHEDULABLE,
         is_ready=any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions),
     )
 

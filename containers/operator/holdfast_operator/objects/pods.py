@@ -9,7 +9,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast_common import JOB_API, JOB_GROUP, JOB_INDEX_LABEL, JOB_KIND, JOB_LABEL
+from holdfast_common import JOB_API, JOB_GROUP, JOB_INDEX_LABEL, JOB_KIND, JOB_LABEL, NODE_HEALTH_LABEL
 from holdfast_operator.jobs import Job
 
 SHAPE_ANNOTATION = f"{JOB_GROUP}/shape"
@@ -18,7 +18,6 @@ GRACE_S = 60
 METRICS_PORT = 29390
 UNHEALTHY = ("Unschedulable", "UnschedulablePendingReboot", "UnschedulablePendingReplacement")
 """HyperPod's health labels of nodes that take no pods (developer guide, "Health-related Kubernetes labels")."""
-_HEALTH = "sagemaker.amazonaws.com/node-health-status"
 
 
 def selector_of(name: str) -> str:
@@ -90,7 +89,7 @@ def _variables(job: Job, index: int, given: Sequence[Mapping[str, Any]]) -> list
 def _placed(affinity: Mapping[str, Any], excluded: Sequence[str]) -> dict[str, Any]:
     """Add to each term of the user's, which are alternatives, that the node is healthy and not excluded."""
     key = "requiredDuringSchedulingIgnoredDuringExecution"
-    ours = {"key": _HEALTH, "operator": "NotIn", "values": list(UNHEALTHY)}
+    ours = {"key": NODE_HEALTH_LABEL, "operator": "NotIn", "values": list(UNHEALTHY)}
     # By name, since the label of the host name may be another one; a requirement of a field has one value.
     names = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in sorted(excluded)]
     node = dict(affinity.get("nodeAffinity") or {})

@@ -57,7 +57,7 @@ class Ready:
     moves: bool = False
     """Whether that can become the model of another rank in place."""
     torn: str = ""
-    """Why its state is torn where the program did not raise in its update; empty otherwise."""
+    """Reason of a torn state where the program did not raise in its update; empty otherwise."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Between:
         """Generation and number of updates of the last call."""
         self._reported_s = 0.0
         self._computes = False
-        """Whether it was left in the model, and not in a collective."""
+        """True if it was left in the model, and not in a collective."""
 
     def run(self, finished: int) -> None:
         """

@@ -14,7 +14,7 @@ WHAT_LENGTH = 300
 PYTHON = str(Path(traceback.__file__).parent)
 ADVICE_OF_GLOO = ". This is typically caused by a remote worker"
 LOST = ("closed by peer", "reset by peer", "Broken pipe")
-"""What gloo writes behind the place in its source, ``gloo/transport/tcp/pair.cc``, when a connection ends."""
+"""Texts that gloo writes behind the place in its source, ``gloo/transport/tcp/pair.cc``, when a connection ends."""
 
 
 class BrokenError(RuntimeError):

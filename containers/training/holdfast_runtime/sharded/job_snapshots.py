@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from holdfast_runtime.boxes import BLOCKS, needs_snapshots
+from holdfast_common.placement import BLOCKS, needs_snapshots
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from torch._C._distributed_c10d import Store
 
-from holdfast_runtime.boxes import Spot, Survival, keepers, survival
+from holdfast_common.placement import Spot, Survival, keepers, survival
 from holdfast_runtime.membership import part_number
 
 

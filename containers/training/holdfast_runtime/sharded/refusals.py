@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from holdfast_runtime.boxes import REACHES, Reach
+from holdfast_common.placement import REACHES, Reach
 from holdfast_runtime.groups import UnsupportedError, private
 from holdfast_runtime.snapshots import Checkpoints
 

@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 import torch.distributed as dist
 
-from holdfast_runtime.boxes import Keepers, Spot, keepers
+from holdfast_common.placement import Keepers, Spot, keepers
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.membership import part_number
 from holdfast_runtime.snapshots.copies import Copy

@@ -11,7 +11,7 @@ from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPl
 EKS = "SageMaker developer guide, 'Getting started with Amazon EKS support in SageMaker HyperPod'"
 
 _OUTSIDE = re.compile(r"(?<=\d)-(?:wl\d|[a-z]{3}-?\d).*$")
-"""What follows a region's name, or its short form in ids, where a zone is a Local or Wavelength Zone."""
+"""Text behind a region's name, or its short form in ids, where a zone is a Local or Wavelength Zone."""
 _FIRST = {"availability_zone": "a", "availability_zone_id": "-az1"}
 
 

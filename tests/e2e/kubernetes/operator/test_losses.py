@@ -140,7 +140,7 @@ def repeated(job: Job, since_ns: int) -> tuple[int, int]:
 
 
 def test_pods_come_back_under_their_names_and_no_step_is_lost(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    told = []
+    lines = []
     job.cluster.until(lambda: len(job.running()) == NODES + SPARES, what="all pods", within_s=120)
     time.sleep(12)  # from here on the operator counts the spare as ready
 
@@ -151,7 +151,7 @@ def test_pods_come_back_under_their_names_and_no_step_is_lost(job: Job, capsys: 
     )
     took_s = until_back(job, before, index, since_ns=began_ns)
     lost, recoveries = repeated(job, began_ns)
-    told.append(
+    lines.append(
         f"launcher of pod {index} killed: back after {took_s:.1f} s, {recoveries} recoveries, {lost} steps lost"
     )
     assert lost == 0
@@ -166,7 +166,7 @@ def test_pods_come_back_under_their_names_and_no_step_is_lost(job: Job, capsys: 
     empty_s = (time.time_ns() - began_ns) / 1e9
     took_s = until_back(job, before, index, since_ns=began_ns)
     lost, recoveries = repeated(job, began_ns)
-    told.append(f"node drained: empty after {empty_s:.1f} s, back after {took_s:.1f} s, {lost} steps lost")
+    lines.append(f"node drained: empty after {empty_s:.1f} s, back after {took_s:.1f} s, {lost} steps lost")
     assert lost == 0
     assert job.cluster.kinds("launcher_lost", since_ns=began_ns) == []
     assert job.node_of(index) != node
@@ -178,14 +178,14 @@ def test_pods_come_back_under_their_names_and_no_step_is_lost(job: Job, capsys: 
     job.kubectl("label", "node", node, f"{HEALTH}=UnschedulablePendingReplacement", "--overwrite")
     took_s = until_back(job, before, index, since_ns=began_ns)
     lost, recoveries = repeated(job, began_ns)
-    told.append(f"node labelled for its replacement: back after {took_s:.1f} s, {lost} steps lost")
+    lines.append(f"node labelled for its replacement: back after {took_s:.1f} s, {lost} steps lost")
     assert lost == 0
     assert job.node_of(index) != node
     status = job.get("holdfastjob", JOB)["status"]
     assert status["restarts"] == {"launchers": 1, "jobs": 0}, "hand-overs are not charged"
     assert (status["state"], status["nodes"]) == ("Running", NODES + SPARES)
     with capsys.disabled():
-        print("\n" + "\n".join(told), f"\nload {os.getloadavg()[0]:.0f} on {os.cpu_count()}")
+        print("\n" + "\n".join(lines), f"\nload {os.getloadavg()[0]:.0f} on {os.cpu_count()}")
 
 
 def test_mistakes_are_refused_at_once_by_admission(job: Job, tmp_path: Path) -> None:

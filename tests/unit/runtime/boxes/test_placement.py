@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast_runtime.boxes import Keepers, Replicate, Shard, Spot, alike, boxes_of, keepers, strata, survival
+from holdfast_common.placement import Keepers, Spot, keepers, survival
+from holdfast_runtime.boxes import Replicate, Shard, alike, boxes_of, strata
 
 
 def on(nodes: Sequence[int], racks: Sequence[str] = ()) -> list[Spot]:

@@ -1,4 +1,4 @@
-"""What is done to NCCL: its environment, communicators before the first step, aborts. A stand-in in place of NCCL."""
+"""NCCL by a stand-in: its environment, communicators before the first step, aborts."""
 
 import threading
 import time

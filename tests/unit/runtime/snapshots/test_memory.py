@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from holdfast_runtime.boxes import Spot, keepers  # noqa: E402
+from holdfast_common.placement import Spot, keepers  # noqa: E402
 from holdfast_runtime.snapshots import (  # noqa: E402
     Place,
     Shard,

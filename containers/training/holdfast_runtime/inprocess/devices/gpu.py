@@ -51,7 +51,7 @@ class Claims:
         return None
 
     def mark(self, uuid: str) -> None:
-        """This one does not work: nobody takes it again."""
+        """Record that a GPU does not work: no process takes it any more."""
         os.pwrite(self._open(), b"x", _place(uuid))
 
     def marked(self, uuids: Sequence[str]) -> int:

@@ -77,7 +77,7 @@ class Member:
         self._is_alone = False
         """Whether the default group is one without peers, until ``join``."""
         self._torn = ""
-        """Why the state is torn where the program did not raise in its update."""
+        """Reason of a torn state where the program did not raise in its update."""
         self._problem: Exception | None = None
         """Raised by the program when its state was put back, to be reported by ``join``."""
 

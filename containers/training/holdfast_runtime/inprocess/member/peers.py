@@ -39,7 +39,7 @@ class Peers:
         self.all_on_host = False
         """Whether what ranks tell each other is in host memory, whatever the model's device is."""
         self.reason = ""
-        """Why the newest generation to be left was over, as the launcher has it."""
+        """Reason of the newest leave, from the launcher."""
         self._own = own
         self._deadlines = deadlines
         self._group = Group(backend=backend, recorded=recorded)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast_runtime.boxes import Reach
+from holdfast_common.placement import Reach
 from holdfast_runtime.elastic import Rounds
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
