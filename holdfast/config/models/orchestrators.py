@@ -107,6 +107,9 @@ class Eks(Model):
     existing: ExistingEks | None = None
     """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
     made"""
+    on_delete: Literal["Retain", "Delete"] = "Delete"
+    """What deleting the stack does with the EKS cluster that it made, its role and its log. It has no training data.
+    Default: Delete"""
     kubernetes_version: Annotated[aws.KubernetesVersion | None, Property("AWS::EKS::Cluster", "Version")] = None
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
     existing names a cluster"""

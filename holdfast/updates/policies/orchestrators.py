@@ -122,6 +122,12 @@ ORCHESTRATORS = (
         source=EKS_UPDATE,
     ),
     Policy(
+        settings=("eks.on_delete",),
+        effect=Effect.IN_PLACE,
+        reason="deletion policies of the EKS cluster, its role and its log are changed, nothing else",
+        source="CloudFormation, DeletionPolicy attribute",
+    ),
+    Policy(
         settings=("eks.chart_archives",),
         effect=Effect.IN_PLACE,
         reason="the same charts, at the same commits, come from elsewhere",

@@ -175,7 +175,7 @@ STORAGE = (
                 holds=vanishes,
                 effect=Effect.IN_PLACE,
                 reason="files stay in the file system and objects in the bucket, but are not kept equal any more",
-                action="wait for exports to end; with storage.on_delete: Retain, delete the association yourself",
+                action="wait for exports to end",
             ),
             Case(
                 when="it is renamed",
