@@ -132,6 +132,18 @@ def test_a_resource_of_another_stack_is_not_imported(stacks: Any) -> None:
     assert stacks.describe_change_set(**named)["Status"] == "FAILED"
 
 
+def test_a_change_set_does_not_look_for_a_secret_that_the_stack_makes(stacks: Any) -> None:
+    secret = {"Type": "AWS::SecretsManager::Secret", "Properties": {"SecretString": "x"}}
+    password = {"Fn::Join": ["", ["{{resolve:secretsmanager:", {"Ref": "Secret"}, ":SecretString:::}}"]]}
+    parameter = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": password}}
+    template = json.dumps({"Resources": {"Secret": secret, "Parameter": parameter}})
+    named = {"StackName": "secret", "ChangeSetName": "first"}
+
+    stacks.create_change_set(**named, ChangeSetType="CREATE", TemplateBody=template)
+
+    assert stacks.describe_change_set(**named)["Status"] == "CREATE_COMPLETE"
+
+
 def test_a_type_that_the_region_lacks_is_not_recognized(stacks: Any) -> None:
     with pytest.raises(ClientError, match=r"Unrecognized resource types: \[AWS::SageMaker::ClusterSchedulerConfig\]"):
         stacks.create_stack(StackName="elsewhere", TemplateBody=body("AWS::SageMaker::ClusterSchedulerConfig"))

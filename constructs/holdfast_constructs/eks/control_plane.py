@@ -164,8 +164,11 @@ class HyperPodEks(EksBase):
             encryption_key=encryption_key,
         )
 
-    def install_after(self, nodes: IDependable) -> None:
-        """Make CoreDNS wait for nodes: without one it is degraded, and its creation fails."""
+    def install_after(self, nodes: IDependable | None) -> None:
+        """Make CoreDNS wait for nodes: without one it is degraded, and its creation fails. None leaves it out."""
+        if nodes is None:
+            self.node.try_remove_child(DNS_ADDON)
+            return
         place = self._place(nodes) if isinstance(nodes, Construct) else self
         if place is not self and self.node.try_remove_child(DNS_ADDON):
             self._dns = EksAddon(place, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)

@@ -125,6 +125,7 @@ class LustreFileSystem(_LustreBase):
         efa: bool = False,
         metadata_iops: int | None = None,
         compression: Literal["LZ4", "NONE"] = "LZ4",
+        maintenance_window: str | None = None,
         data_repository_associations: Sequence[DataRepositoryAssociation] = (),
         log_group: logs.ILogGroup | None = None,
         encryption_key: kms.IKey | None = None,
@@ -142,6 +143,7 @@ class LustreFileSystem(_LustreBase):
             efa: Changing it replaces the file system. Default: False, TCP.
             metadata_iops: Default: mode AUTOMATIC, by capacity.
             compression: Default: "LZ4".
+            maintenance_window: Such as "7:03:00", Sunday at 3 UTC. Default: FSx chooses.
             data_repository_associations: At most 8.
             log_group: For failed imports and exports; its name begins with ``/aws/fsx/``. Default: none.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
@@ -162,6 +164,7 @@ class LustreFileSystem(_LustreBase):
                 deployment_type="PERSISTENT_2",
                 per_unit_storage_throughput=per_unit_storage_throughput,
                 data_compression_type=compression,
+                weekly_maintenance_start_time=maintenance_window,
                 efa_enabled=efa or None,
                 metadata_configuration=_metadata(metadata_iops),
                 log_configuration=None if log_group is None else _logs(log_group),

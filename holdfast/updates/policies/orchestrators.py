@@ -128,6 +128,12 @@ ORCHESTRATORS = (
         source="CloudFormation, DeletionPolicy attribute",
     ),
     Policy(
+        settings=("eks.install_on_nodes",),
+        effect=Effect.IN_PLACE,
+        reason="CoreDNS, add-ons, operators and agents are installed, or removed from nodes that run jobs",
+        source="EKS API, CreateAddon and DeleteAddon",
+    ),
+    Policy(
         settings=("eks.chart_archives",),
         effect=Effect.IN_PLACE,
         reason="the same charts, at the same commits, come from elsewhere",

@@ -152,6 +152,12 @@ STORAGE = (
         ),
     ),
     Policy(
+        settings=(f"{LUSTRE}.maintenance_window",),
+        effect=Effect.IN_PLACE,
+        reason="FSx patches at another time from now on; clients wait some minutes while it does",
+        source=f"{UPDATE_FILE_SYSTEM}; FSx for Lustre guide, maintenance-windows",
+    ),
+    Policy(
         settings=(f"{LUSTRE}.compression",),
         effect=Effect.IN_PLACE,
         reason="what is written from now on is stored so; what is there stays as it is",

@@ -234,6 +234,7 @@ def file_systems(environment: Environment) -> tuple[dict[str, Any], ...]:
             "DeploymentType": "PERSISTENT_2",
             "PerUnitStorageThroughput": lustre.throughput_mbps_per_tib,
             "DataCompressionType": lustre.compression,
+            **({} if lustre.maintenance_window is None else {"WeeklyMaintenanceStartTime": lustre.maintenance_window}),
             "EfaEnabled": lustre.efa,
             "MetadataConfiguration": metadata,
         }

@@ -146,8 +146,6 @@ class Surroundings:
         )
 
     def _dynamic(self, service: str, argument: str) -> str:
-        if KNOWN_AFTER_APPLY in argument:
-            return KNOWN_AFTER_APPLY
         if service in ("ssm", "ssm-secure"):
             return self.ssm_value(argument)
         if service == "secretsmanager":
