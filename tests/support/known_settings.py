@@ -18,6 +18,8 @@ def known_to_aws(environment: Environment) -> dict[str, Any]:
         group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
     document["storage"].pop("on_delete")
     document.pop("termination_protection")  # of the stack
+    if document["storage"]["lustre"]:
+        document["storage"]["lustre"].pop("maintenance_window")  # FSx also tells the one that it chose
     if document["eks"]:
         for of_the_stack in ("on_delete", "install_on_nodes"):
             document["eks"].pop(of_the_stack)
