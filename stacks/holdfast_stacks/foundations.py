@@ -43,7 +43,7 @@ class Foundations:
 
 
 def foundations(scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup]) -> Foundations:
-    key, policy = encryption_key(scope, environment), removal_policy(environment)
+    key, policy = encryption_key(scope, environment), removal_policy(environment.storage)
     place = network(scope, environment, groups=groups, key=key)
     data = data_bucket(scope, environment, key=key)
     return Foundations(
@@ -63,10 +63,9 @@ def foundations(scope: Construct, environment: config.Environment, *, groups: Se
     )
 
 
-def removal_policy(environment: config.Environment) -> RemovalPolicy:
-    """What becomes of data when the stack is deleted; what a first creation made goes when that creation fails."""
-    deleted = environment.storage.on_delete == "Delete"
-    return RemovalPolicy.DESTROY if deleted else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+def removal_policy(section: config.Storage | config.Eks) -> RemovalPolicy:
+    """What becomes of resources when the stack is deleted; what a first creation made goes when that creation fails."""
+    return RemovalPolicy.DESTROY if section.on_delete == "Delete" else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
 def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKey | None:
@@ -75,14 +74,14 @@ def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKe
     if key == "aws-managed":
         return None
     if key == "create":
-        return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
+        return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment.storage)).key
     return key_by_name(scope, "Key", key)
 
 
 def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IDataBucket:
     there = environment.storage.data
     if there is None:
-        return DataBucket(scope, "Data", encryption_key=key, removal_policy=removal_policy(environment))
+        return DataBucket(scope, "Data", encryption_key=key, removal_policy=removal_policy(environment.storage))
     return DataBucket.from_bucket_name(
         scope,
         "Data",
@@ -130,7 +129,7 @@ def network(
             "FlowLogs",
             retention=retention(environment.observability.log_retention_days),
             encryption_key=key,
-            removal_policy=removal_policy(environment),
+            removal_policy=removal_policy(environment.storage),
         )
     return HyperPodNetwork(
         scope,
@@ -144,7 +143,7 @@ def network(
         orchestrator=environment.orchestrator,
         egress=settings.egress,
         flow_logs=flow_logs,
-        removal_policy=removal_policy(environment),
+        removal_policy=removal_policy(environment.storage),
     )
 
 
@@ -216,7 +215,6 @@ def lustre(
                 mount_name=there.mount_name,
                 efa=settings.efa,
                 data_repository_associations=associations,
-                removal_policy=removal_policy(environment),
             ),
             mount_path=settings.mount_path,
         )
@@ -232,7 +230,7 @@ def lustre(
         **shared(settings, LustreFileSystem),
         data_repository_associations=associations,
         encryption_key=key,
-        removal_policy=removal_policy(environment),
+        removal_policy=removal_policy(environment.storage),
     )
     return LustreMount(file_system=file_system, mount_path=settings.mount_path)
 
@@ -281,6 +279,6 @@ def home(
         storage_capacity_gib=required(settings.capacity_gib, setting="storage.home.capacity_gib"),
         throughput_capacity=settings.throughput_mbps,
         encryption_key=key,
-        removal_policy=removal_policy(environment),
+        removal_policy=removal_policy(environment.storage),
     )
     return OpenZfsMount(file_system=file_system, mount_path=settings.mount_path)

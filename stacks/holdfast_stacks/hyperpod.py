@@ -66,6 +66,7 @@ class HyperPodStack(Stack):
             scope,
             construct_id,
             stack_name=environment.stack_name,
+            termination_protection=environment.termination_protection,
             env=CdkEnvironment(account=environment.account, region=environment.region),
             description=f"HyperPod cluster {environment.cluster_name}, made by Holdfast",
         )
@@ -101,7 +102,7 @@ class HyperPodStack(Stack):
                 metrics.prometheus.grant_remote_write(role)
             ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
         experiments.grant_write(cluster)
-        if environment.eks is not None and control_plane is not None:
+        if environment.eks is not None and control_plane is not None and environment.eks.install_on_nodes:
             kubernetes.addons(
                 self,
                 environment,
@@ -150,6 +151,7 @@ class HyperPodStack(Stack):
             home=ground.home if on_slurm else None,
             node_recovery=environment.cluster.node_recovery,
             continuous_provisioning=environment.cluster.node_provisioning_mode == "Continuous",
+            install_on_nodes=environment.eks is None or environment.eks.install_on_nodes,
             auto_scaling=None if environment.cluster.auto_scaler is None else AutoScaling(),
             tiered_storage=_tiered_storage(environment),
             role=settings.role(),

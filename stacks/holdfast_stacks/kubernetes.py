@@ -101,7 +101,7 @@ def _made(
         chart_archives=None if settings.chart_archives is None else _archives(folder / settings.chart_archives),
         encryption_key=ground.key,
         log_retention=retention(environment.observability.log_retention_days),
-        removal_policy=removal_policy(environment),
+        removal_policy=removal_policy(settings),
     )
 
 

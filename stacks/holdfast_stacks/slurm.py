@@ -31,7 +31,7 @@ def _accounting(
         return None
     if settings.endpoint is None or settings.secret_arn is None:
         database = SlurmAccountingDatabase(
-            scope, "Accounting", network=network, encryption_key=key, removal_policy=removal_policy(environment)
+            scope, "Accounting", network=network, encryption_key=key, removal_policy=removal_policy(environment.storage)
         )
         return database.accounting_database
     return AccountingDatabase(

@@ -58,7 +58,7 @@ def watch(
         emails=settings.alarm_emails,
         encryption_key=ground.key,
         retention_days=settings.log_retention_days,
-        removal_policy=removal_policy(environment),
+        removal_policy=removal_policy(environment.storage),
     )
     NodeLogGroup(
         scope,
@@ -78,7 +78,7 @@ def watch(
             rules=_has_exporters(environment) or sends_metrics(environment),
             encryption_key=ground.key,
             retention_days=settings.log_retention_days,
-            removal_policy=removal_policy(environment),
+            removal_policy=removal_policy(environment.storage),
         )
         if settings.grafana is not None:
             grafana = GrafanaWorkspace(

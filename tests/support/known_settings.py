@@ -17,6 +17,12 @@ def known_to_aws(environment: Environment) -> dict[str, Any]:
         group["instance_count"] += group.pop("spare_count")
         group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
     document["storage"].pop("on_delete")
+    document.pop("termination_protection")  # of the stack
+    if document["storage"]["lustre"]:
+        document["storage"]["lustre"].pop("maintenance_window")  # FSx also tells the one that it chose
+    if document["eks"]:
+        for of_the_stack in ("on_delete", "install_on_nodes"):
+            document["eks"].pop(of_the_stack)
     document["lifecycle"].pop("scripts")
     if document["slurm"]:
         document["slurm"].pop("lending")  # of the health agent, not of HyperPod

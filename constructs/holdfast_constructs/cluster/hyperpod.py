@@ -68,6 +68,7 @@ class HyperPodCluster(ClusterBase):
         restricted_environment: RestrictedEnvironment | None = None,
         node_recovery: Literal["Automatic", "None"] = "Automatic",
         continuous_provisioning: bool = False,
+        install_on_nodes: bool = True,
         auto_scaling: AutoScaling | None = None,
         tiered_storage: TieredStorage | None = None,
         role: iam.IRole | None = None,
@@ -88,6 +89,8 @@ class HyperPodCluster(ClusterBase):
             node_recovery: Default: "Automatic", HyperPod replaces or reboots faulty nodes.
             continuous_provisioning: Start with the available nodes, while HyperPod adds the others. Cannot be added to
                 an existing Slurm cluster. Default: False, all nodes or none.
+            install_on_nodes: False leaves out CoreDNS, which is degraded without a node. Default: True, with EKS and
+                continuous provisioning the stack waits 45 minutes for a first node, and fails without one.
             auto_scaling: With EKS and continuous provisioning only.
             tiered_storage: With EKS only.
             role: Execution role of nodes, extended with their rights unless immutable. Default: a new one.
@@ -137,9 +140,9 @@ class HyperPodCluster(ClusterBase):
         if self._scaler is not None:
             self._scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
         self._add_dependencies(eks, instance_groups, restricted_instance_groups, mounts=every)
-        self.nodes = self._first_nodes(eks, instance_groups)
+        self.nodes = self._first_nodes(eks, instance_groups) if install_on_nodes else self.resource
         if eks is not None:
-            eks.install_after(self.nodes)
+            eks.install_after(self.nodes if install_on_nodes else None)
         acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self, subnets=[network.subnet])
 

@@ -38,8 +38,8 @@ class IHyperPodEks(IEksAccess, Protocol):
         """Let nodes with this execution role join; returns a dependency of the HyperPod cluster."""
         ...
 
-    def install_after(self, nodes: IDependable) -> None:
-        """Make workloads on nodes wait for them."""
+    def install_after(self, nodes: IDependable | None) -> None:
+        """Make workloads on nodes wait for them; None leaves them out."""
         ...
 
 
@@ -82,7 +82,7 @@ class EksBase(Construct):
             type="HYPERPOD_LINUX",
         )
 
-    def install_after(self, nodes: IDependable) -> None:
+    def install_after(self, nodes: IDependable | None) -> None:
         """Nothing to do for an imported cluster."""
 
     def grant_access(

@@ -65,8 +65,8 @@ class HyperPodEks(EksBase):
             chart_archives: See ``HelmInstaller``. Default: charts come from GitHub.
             addon_versions: Of vpc-cni, kube-proxy, eks-pod-identity-agent, coredns. Default: see ``EksAddon``.
             encryption_key: For Kubernetes secrets and logs; its policy must allow CloudWatch Logs. Default: AWS keys.
-            removal_policy: Of the cluster and its log. Default: DESTROY: its content is reproducible, and a retained
-                one costs money and blocks the deletion of the network.
+            removal_policy: Of the cluster, its role and its log. Default: DESTROY: its content is reproducible, and a
+                retained one costs money and blocks the deletion of the network.
         """
         super().__init__(scope, construct_id, cluster_name=cluster_name)
         _check(kubernetes_version, instance_types or (), public_access_cidrs, addon_versions or {})
@@ -78,9 +78,11 @@ class HyperPodEks(EksBase):
             encryption_key=encryption_key,
             removal_policy=removal_policy,
         )
-        resource = self._cluster(network, kubernetes_version, public_access_cidrs, encryption_key)
+        role = self._role()
+        resource = self._cluster(network, kubernetes_version, public_access_cidrs, encryption_key, role)
         resource.node.add_dependency(log)  # or EKS makes one that keeps everything for ever
-        resource.apply_removal_policy(removal_policy)
+        for kept in (resource, role):
+            kept.apply_removal_policy(removal_policy)
         if isinstance(network, HyperPodNetwork):
             leftovers = GuardDutyLeftovers(
                 self,
@@ -162,8 +164,11 @@ class HyperPodEks(EksBase):
             encryption_key=encryption_key,
         )
 
-    def install_after(self, nodes: IDependable) -> None:
-        """Make CoreDNS wait for nodes: without one it is degraded, and its creation fails."""
+    def install_after(self, nodes: IDependable | None) -> None:
+        """Make CoreDNS wait for nodes: without one it is degraded, and its creation fails. None leaves it out."""
+        if nodes is None:
+            self.node.try_remove_child(DNS_ADDON)
+            return
         place = self._place(nodes) if isinstance(nodes, Construct) else self
         if place is not self and self.node.try_remove_child(DNS_ADDON):
             self._dns = EksAddon(place, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
@@ -177,16 +182,18 @@ class HyperPodEks(EksBase):
         self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))
 
-    def _cluster(
-        self, network: IHyperPodNetwork, version: str, cidrs: Sequence[str], key: kms.IKey | None
-    ) -> eks.CfnCluster:
-        role = iam.Role(
+    def _role(self) -> iam.Role:
+        return iam.Role(
             self,
             "Role",
             assumed_by=iam.ServicePrincipal("eks.amazonaws.com"),
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name("AmazonEKSClusterPolicy")],
             description="EKS control plane of HyperPod",
         )
+
+    def _cluster(
+        self, network: IHyperPodNetwork, version: str, cidrs: Sequence[str], key: kms.IKey | None, role: iam.Role
+    ) -> eks.CfnCluster:
         grant, encryption = None, None
         if key is not None:
             grant = key.grant(role, "kms:Encrypt", "kms:Decrypt", "kms:DescribeKey", "kms:CreateGrant")

@@ -202,11 +202,15 @@ def _collector_statements(stack: Stack, workspace_arn: str) -> list[iam.PolicySt
     return [
         iam.PolicyStatement(sid="WriteMetrics", actions=["aps:RemoteWrite"], resources=[workspace_arn]),
         iam.PolicyStatement(
+            sid="LookAround",
+            actions=["logs:DescribeLogGroups", "logs:StopQuery"],
+            resources=["*"],  # none of them can be limited to a resource
+        ),
+        iam.PolicyStatement(
             sid="UseClusterLogs",
             actions=[
                 "logs:CreateLogGroup",
                 "logs:CreateLogStream",
-                "logs:DescribeLogGroups",
                 "logs:DescribeLogStreams",
                 "logs:FilterLogEvents",
                 "logs:GetLogEvents",
@@ -214,7 +218,6 @@ def _collector_statements(stack: Stack, workspace_arn: str) -> list[iam.PolicySt
                 "logs:GetQueryResults",
                 "logs:PutLogEvents",
                 "logs:StartQuery",
-                "logs:StopQuery",
             ],
             resources=[clusters],
         ),

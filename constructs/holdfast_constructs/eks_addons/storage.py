@@ -1,6 +1,5 @@
 """Lustre for pods: the CSI driver, and a volume with its claim."""
 
-from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -24,14 +23,14 @@ class FsxCsiDriver(Construct):
     ) -> None:
         """Define the driver, created after the nodes of ``cluster``."""
         super().__init__(scope, construct_id)
-        file_systems = Stack.of(self).format_arn(service="fsx", resource="file-system", resource_name="*")
         identity = PodIdentity(
             self,
             "Identity",
             eks_cluster=eks_cluster,
             namespace="kube-system",
             service_account="fsx-csi-controller-sa",
-            statements=[iam.PolicyStatement(actions=["fsx:DescribeFileSystems"], resources=[file_systems])],
+            # The action has no resource type: limited to file systems it is denied.
+            statements=[iam.PolicyStatement(actions=["fsx:DescribeFileSystems"], resources=["*"])],
         )
         EksAddon(
             self,

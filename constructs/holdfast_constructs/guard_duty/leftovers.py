@@ -41,7 +41,7 @@ class GuardDutyLeftovers(Construct):
 
         Args:
             encryption_key: Of the function's log.
-            removal_policy: Of the VPC; a retained one is not cleaned. Default: DESTROY.
+            removal_policy: Of the EKS cluster; GuardDuty still watches a retained one. Default: DESTROY.
         """
         super().__init__(scope, construct_id)
         log = logs.LogGroup(

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from aws_cdk import Acknowledgment, CfnResource, RemovalPolicy, Validations
+from aws_cdk import Acknowledgment, CfnResource, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
@@ -120,7 +120,8 @@ class HyperPodNetwork(Construct):
         self.security_group = self._security_group(cidr, egress)
         self.subnets, self.security_groups = (self.subnet,), (self.security_group,)
         if flow_logs is not None:
-            self.vpc.add_flow_log("FlowLogs", destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs))
+            destination = ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs)
+            _only_for_this_account(self.vpc.add_flow_log("FlowLogs", destination=destination))
         self._endpoints: InterfaceEndpoints | None = None
         if not nat:
             self._endpoints = InterfaceEndpoints(
@@ -294,3 +295,13 @@ def _subnets(
         name="Nat", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=SMALL_SUBNET_PREFIX, map_public_ip_on_launch=False
     )
     return [nodes, public] if nat else [nodes]
+
+
+def _only_for_this_account(flow_log: ec2.FlowLog) -> None:
+    """Restrict who the service acts for (VPC user guide, "IAM role for publishing flow logs to CloudWatch Logs")."""
+    role = flow_log.node.find_child("IAMRole").node.default_child
+    assert isinstance(role, CfnResource)
+    stack = Stack.of(flow_log)
+    flow_logs = stack.format_arn(service="ec2", resource="vpc-flow-log", resource_name="*")
+    condition = {"StringEquals": {"aws:SourceAccount": stack.account}, "ArnLike": {"aws:SourceArn": flow_logs}}
+    role.add_property_override("AssumeRolePolicyDocument.Statement.0.Condition", condition)

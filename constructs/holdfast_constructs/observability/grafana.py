@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from aws_cdk import Stack
+from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_grafana as grafana
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -10,7 +10,6 @@ from constructs import Construct
 from holdfast_constructs.observability.prometheus import PrometheusWorkspace
 
 CLOUDWATCH_ACTIONS = [
-    "cloudwatch:DescribeAlarms",
     "cloudwatch:DescribeAlarmsForMetric",
     "cloudwatch:GetMetricData",
     "cloudwatch:ListMetrics",
@@ -53,9 +52,13 @@ class GrafanaWorkspace(Construct):
             description="Grafana reads metrics",
         )
         prometheus.grant_query(self.role)
+        alarms = Stack.of(self).format_arn(
+            service="cloudwatch", resource="alarm", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
+        )
         for actions, resource in (
             # These actions know no resources.
             ([*CLOUDWATCH_ACTIONS, "aps:ListWorkspaces"], "*"),
+            (["cloudwatch:DescribeAlarms"], alarms),
             (["aps:DescribeWorkspace"], prometheus.workspace_arn),
         ):
             self.role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[resource]))

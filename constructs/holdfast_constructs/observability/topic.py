@@ -36,7 +36,7 @@ class AlertTopic(Construct):
         self._arn, self._key = self.topic.topic_arn, encryption_key
         for email in emails:
             self.topic.add_subscription(subscriptions.EmailSubscription(email))
-        # EventBridge's user guide gives the topic policy for rules without conditions, so there is none to rely on.
+        # EventBridge does not support conditions on topics and their keys (SNS guide, sns-key-management).
         self.let_publish("events.amazonaws.com")
         account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         self.let_publish("cloudwatch.amazonaws.com", conditions=account)
@@ -45,10 +45,10 @@ class AlertTopic(Construct):
         self, service: str, *, actions: Sequence[str] = ("sns:Publish",), conditions: Mapping[str, Any] | None = None
     ) -> None:
         """Allow a service, such as ``aps.amazonaws.com``, to publish, and to use the key."""
-        principal = iam.ServicePrincipal(service)
-        statement = iam.PolicyStatement(
-            actions=list(actions), principals=[principal], resources=[self._arn], conditions=conditions
-        )
+        publisher = iam.ServicePrincipal(service, conditions=conditions)
+        statement = iam.PolicyStatement(actions=list(actions), principals=[publisher], resources=[self._arn])
         self.topic.add_to_resource_policy(statement)
-        if self._key is not None:
+        if self._key is not None:  # the policy of the key cannot name what depends on the key
+            account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}} if conditions else None
+            principal = iam.ServicePrincipal(service, conditions=account)
             self._key.grant(principal, "kms:Decrypt", "kms:GenerateDataKey*")

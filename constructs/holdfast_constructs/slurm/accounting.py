@@ -113,9 +113,12 @@ class SlurmAccountingDatabase(Construct):
         return group
 
     def _apply(self, removal_policy: RemovalPolicy) -> None:
-        """For the database, its groups, secret, and protection, which a stack leaves on."""
+        """
+        For the database, its groups, secret, and protection, which a stack leaves on. Not for the policy of the call:
+        a role with a policy cannot be deleted (IAM API, DeleteRole).
+        """
         for construct in self.node.find_all():
-            if isinstance(construct, CfnResource):
+            if isinstance(construct, CfnResource) and construct.cfn_resource_type != "AWS::IAM::Policy":
                 construct.apply_removal_policy(removal_policy)
 
 

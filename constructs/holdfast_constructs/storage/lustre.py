@@ -77,8 +77,11 @@ class _LustreBase(Construct):
             resource_arns=["*"],  # nodes look for the file system by its name in DNS, among all
         )
 
-    def associate(self, associations: Sequence[DataRepositoryAssociation], removal_policy: RemovalPolicy) -> None:
-        """Create the associations, one after another."""
+    def associate(self, associations: Sequence[DataRepositoryAssociation]) -> None:
+        """
+        Create the associations, one after another. They are deleted with their stack: one that outlives it overlaps
+        with that of the next stack, and FSx deletes no data with it.
+        """
         keys = (each.bucket.encryption_key for each in associations)
         for key in {key.key_arn: key for key in keys if key is not None}.values():
             _let_fsx_use(key, Stack.of(self))
@@ -97,7 +100,6 @@ class _LustreBase(Construct):
                     auto_export_policy=_export_policy(each.auto_export),
                 ),
             )
-            association.apply_removal_policy(removal_policy)
             association.node.add_dependency(each.bucket)
             if previous is not None:
                 # One after the other: FSx works on one association at a time, and the others can time out.
@@ -123,6 +125,7 @@ class LustreFileSystem(_LustreBase):
         efa: bool = False,
         metadata_iops: int | None = None,
         compression: Literal["LZ4", "NONE"] = "LZ4",
+        maintenance_window: str | None = None,
         data_repository_associations: Sequence[DataRepositoryAssociation] = (),
         log_group: logs.ILogGroup | None = None,
         encryption_key: kms.IKey | None = None,
@@ -140,10 +143,11 @@ class LustreFileSystem(_LustreBase):
             efa: Changing it replaces the file system. Default: False, TCP.
             metadata_iops: Default: mode AUTOMATIC, by capacity.
             compression: Default: "LZ4".
+            maintenance_window: Such as "7:03:00", Sunday at 3 UTC. Default: FSx chooses.
             data_repository_associations: At most 8.
             log_group: For failed imports and exports; its name begins with ``/aws/fsx/``. Default: none.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Also of associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         resource = fsx.CfnFileSystem(
@@ -160,6 +164,7 @@ class LustreFileSystem(_LustreBase):
                 deployment_type="PERSISTENT_2",
                 per_unit_storage_throughput=per_unit_storage_throughput,
                 data_compression_type=compression,
+                weekly_maintenance_start_time=maintenance_window,
                 efa_enabled=efa or None,
                 metadata_configuration=_metadata(metadata_iops),
                 log_configuration=None if log_group is None else _logs(log_group),
@@ -171,7 +176,7 @@ class LustreFileSystem(_LustreBase):
         self.dns_name = resource.attr_dns_name
         self.mount_name = resource.attr_lustre_mount_name
         self.efa = efa
-        self.associate(data_repository_associations, removal_policy)
+        self.associate(data_repository_associations)
 
     @staticmethod
     def from_attributes(
@@ -183,7 +188,6 @@ class LustreFileSystem(_LustreBase):
         mount_name: str,
         efa: bool = False,
         data_repository_associations: Sequence[DataRepositoryAssociation] = (),
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> ILustreFileSystem:
         """
         Refer to an external file system.
@@ -193,7 +197,6 @@ class LustreFileSystem(_LustreBase):
             dns_name: Default: FSx's for such an id in the stack's region.
             efa: EFA-enabled; nodes need one more permission. Default: False.
             data_repository_associations: New ones, beside existing.
-            removal_policy: Of these associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         known = dns_name is not None and not Token.is_unresolved(dns_name) and not Token.is_unresolved(file_system_id)
         if known and not str(dns_name).startswith(f"{file_system_id}."):
@@ -201,7 +204,7 @@ class LustreFileSystem(_LustreBase):
         imported = _LustreBase(scope, construct_id)
         imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         imported.mount_name, imported.efa = mount_name, efa
-        imported.associate(data_repository_associations, removal_policy)
+        imported.associate(data_repository_associations)
         return imported
 
 

@@ -63,6 +63,12 @@ Partition = Annotated[
 DatasetName = Annotated[
     str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "data", code="HF620")
 ]
+WeeklyTime = Annotated[
+    str,
+    Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$"),
+    Allowed("day of the week from 1, Monday, to 7, with hour and minute in UTC", "7:03:00"),
+]
+"""FSx API reference, WeeklyTime."""
 Account = Annotated[
     str, Field(pattern=r"^\d{12}$"), Allowed("the 12 digits of an AWS account, in quotes", "123456789012")
 ]

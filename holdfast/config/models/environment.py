@@ -70,6 +70,8 @@ class Environment(Model):
         aws.PermissionsBoundary | None, Property("AWS::IAM::Role", "PermissionsBoundary")
     ] = None
     """A policy that is there already and that every role made here gets as its permissions boundary. Default: none"""
+    termination_protection: bool = False
+    """Whether CloudFormation refuses to delete the stack. Default: false"""
     network: Network
     """VPC, subnet and way out."""
     cluster: Cluster

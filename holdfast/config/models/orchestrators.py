@@ -107,6 +107,9 @@ class Eks(Model):
     existing: ExistingEks | None = None
     """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
     made"""
+    on_delete: Literal["Retain", "Delete"] = "Delete"
+    """What deleting the stack does with the EKS cluster that it made, its role and its log. It has no training data.
+    Default: Delete"""
     kubernetes_version: Annotated[aws.KubernetesVersion | None, Property("AWS::EKS::Cluster", "Version")] = None
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
     existing names a cluster"""
@@ -119,6 +122,10 @@ class Eks(Model):
     admin_role_arns: aws.RoleArns = ()
     """Roles that administer the Kubernetes cluster: those with which people sign in to AWS, for example. They have to
     exist. Default: none, and then no user can use kubectl, not even the one who deploys"""
+    install_on_nodes: bool = True
+    """Whether what runs on nodes is installed: CoreDNS, add-ons, operators, agents. The stack waits 45 minutes for a
+    first node, and rolls back without one. Where capacity may take longer, write false, and true once there is a node.
+    Default: true"""
     training_operator: bool = False
     """Whether HyperPod's training operator is installed, with cert-manager. Default: false"""
     task_governance: TaskGovernance | None = None

@@ -62,6 +62,10 @@ class Lustre(Model):
         "LZ4"
     )
     """How data is compressed. Default: LZ4"""
+    maintenance_window: Annotated[
+        aws.WeeklyTime | None, Property(FILE_SYSTEM, "LustreConfiguration.WeeklyMaintenanceStartTime")
+    ] = None
+    """When the half hour begins in which FSx may patch it, each week. Default: one that FSx chooses"""
     preload: fields.Paths = ()
     """Folders whose files are fetched from S3 when the cluster is made; others are when they are first read.
     Default: none"""

@@ -46,6 +46,12 @@ IDENTITY = (
         source="CloudFormation, a stack has one name, account and region",
     ),
     Policy(
+        settings=("termination_protection",),
+        effect=Effect.IN_PLACE,
+        reason="CloudFormation refuses to delete the stack from now on, or allows it",
+        source="CloudFormation API, UpdateTerminationProtection",
+    ),
+    Policy(
         settings=("encryption.kms_key",),
         effect=Effect.REPLACES_FILE_SYSTEM,
         reason="the key of a file system, and of Kubernetes secrets, is chosen when it is made",

@@ -122,6 +122,18 @@ ORCHESTRATORS = (
         source=EKS_UPDATE,
     ),
     Policy(
+        settings=("eks.on_delete",),
+        effect=Effect.IN_PLACE,
+        reason="deletion policies of the EKS cluster, its role and its log are changed, nothing else",
+        source="CloudFormation, DeletionPolicy attribute",
+    ),
+    Policy(
+        settings=("eks.install_on_nodes",),
+        effect=Effect.IN_PLACE,
+        reason="CoreDNS, add-ons, operators and agents are installed, or removed from nodes that run jobs",
+        source="EKS API, CreateAddon and DeleteAddon",
+    ),
+    Policy(
         settings=("eks.chart_archives",),
         effect=Effect.IN_PLACE,
         reason="the same charts, at the same commits, come from elsewhere",

@@ -152,6 +152,12 @@ STORAGE = (
         ),
     ),
     Policy(
+        settings=(f"{LUSTRE}.maintenance_window",),
+        effect=Effect.IN_PLACE,
+        reason="FSx patches at another time from now on; clients wait some minutes while it does",
+        source=f"{UPDATE_FILE_SYSTEM}; FSx for Lustre guide, maintenance-windows",
+    ),
+    Policy(
         settings=(f"{LUSTRE}.compression",),
         effect=Effect.IN_PLACE,
         reason="what is written from now on is stored so; what is there stays as it is",
@@ -175,7 +181,7 @@ STORAGE = (
                 holds=vanishes,
                 effect=Effect.IN_PLACE,
                 reason="files stay in the file system and objects in the bucket, but are not kept equal any more",
-                action="wait for exports to end; with storage.on_delete: Retain, delete the association yourself",
+                action="wait for exports to end",
             ),
             Case(
                 when="it is renamed",

@@ -129,9 +129,11 @@ def _control_plane(file: Settings) -> EksControlPlane | None:
     if eks.existing is not None:
         return None  # its owner's; the account tells whether HyperPod takes it
     names = ["vpc-cni", "eks-pod-identity-agent"]
-    names += ["cert-manager", OPERATOR] if eks.training_operator is True else []
-    names += [GOVERNANCE] if eks.task_governance is not None else []
-    names += [OBSERVABILITY] if eks.observability_addon is True else []
+    if eks.install_on_nodes is not False:
+        names += ["coredns"]
+        names += ["cert-manager", OPERATOR] if eks.training_operator is True else []
+        names += [GOVERNANCE] if eks.task_governance is not None else []
+        names += [OBSERVABILITY] if eks.observability_addon is True else []
     return EksControlPlane(
         path="eks",
         places=eks.places(version="kubernetes_version", public_access_cidrs="public_access_cidrs"),

@@ -187,7 +187,6 @@ def test_what_holds_data_and_what_it_stands_on_outlives_the_stack_but_not_a_crea
         "AWS::EC2::SecurityGroupIngress",
         "AWS::EC2::Subnet",
         "AWS::EC2::VPC",
-        "AWS::FSx::DataRepositoryAssociation",
         "AWS::FSx::FileSystem",
         "AWS::Logs::LogGroup",
         "AWS::S3::Bucket",

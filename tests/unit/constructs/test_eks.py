@@ -452,7 +452,9 @@ def test_no_policy_has_a_star_for_an_action_and_few_for_a_resource(resources: Re
         "cloudwatch:PutMetricData",
         "ec2:DescribeTags",
         "ec2:DescribeVolumes",
+        "fsx:DescribeFileSystems",
         "logs:DescribeLogGroups",
+        "logs:StopQuery",
     }
 
 

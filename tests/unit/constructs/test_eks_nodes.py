@@ -23,7 +23,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Any:
     script = tmp_path_factory.mktemp("scripts") / "on_create.sh"
     script.write_text("#!/bin/bash\n")
 
-    def made(*, continuous: bool, count: int = 2) -> dict[str, Any]:
+    def made(*, continuous: bool, count: int = 2, install: bool = True) -> dict[str, Any]:
         stack = cdk.Stack(cdk.App(), "Demo", env=cdk.Environment(account="111122223333", region="us-west-2"))
         groups = [InstanceGroup(name="system", instance_type="ml.m5.4xlarge", instance_count=count)]
         network = HyperPodNetwork(
@@ -47,8 +47,9 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Any:
             instance_groups=groups,
             lifecycle=LifecycleBundle(stack, "Lifecycle", name="demo", sources=[Path(script)], config={}),
             continuous_provisioning=continuous,
+            install_on_nodes=install,
         )
-        if count:  # a rule refuses add-ons where there is no node at first
+        if count and install:  # a rule refuses add-ons where there is no node at first
             TrainingOperator(stack, "Operator", eks_cluster=control_plane, cluster=cluster)
         found: dict[str, Any] = assertions.Template.from_stack(stack).to_json()["Resources"]
         return found
@@ -91,6 +92,14 @@ def test_a_cluster_that_is_in_service_with_all_its_nodes_is_itself_what_is_waite
 
 def test_nothing_waits_for_nodes_that_nobody_asked_for(make: Any) -> None:
     assert of(make(continuous=True, count=0), "Custom::HoldfastNodes") == {}
+
+
+def test_a_stack_that_installs_nothing_on_nodes_waits_for_none(make: Any) -> None:
+    resources = make(continuous=True, install=False)
+    addons = {item["Properties"]["AddonName"] for item in of(resources, "AWS::EKS::Addon").values()}
+
+    assert of(resources, "Custom::HoldfastNodes") == {}
+    assert addons == {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
 
 
 def test_clusters_on_eks_have_the_tag_that_the_training_operator_asks_for(make: Any) -> None:

@@ -154,7 +154,6 @@ def test_grafana_reads_metrics_and_nothing_else(template: assertions.Template) -
     assert {action.split(":")[1][:3] for action in actions} <= {"Des", "Get", "Lis", "Que"}
     assert anywhere == {
         "aps:ListWorkspaces",
-        "cloudwatch:DescribeAlarms",
         "cloudwatch:DescribeAlarmsForMetric",
         "cloudwatch:GetMetricData",
         "cloudwatch:ListMetrics",

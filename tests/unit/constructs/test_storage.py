@@ -292,6 +292,7 @@ def test_a_database_is_protected_by_a_call_that_a_creation_that_fails_takes_back
     assert '"DeletionProtection":true' in json.dumps(call["Properties"]["Create"]).replace("\\", "")
     assert '"DeletionProtection":false' in json.dumps(call["Properties"]["Delete"]).replace("\\", "")
     assert call["DeletionPolicy"] == "RetainExceptOnCreate"  # a stack that is deleted leaves the protection on
+    assert "DeletionPolicy" not in only(accounting, "AWS::IAM::Policy")  # it would keep the call's role from going
 
 
 def test_the_database_that_takes_tls_only_says_so_to_the_scripts() -> None:

@@ -234,6 +234,7 @@ def file_systems(environment: Environment) -> tuple[dict[str, Any], ...]:
             "DeploymentType": "PERSISTENT_2",
             "PerUnitStorageThroughput": lustre.throughput_mbps_per_tib,
             "DataCompressionType": lustre.compression,
+            "WeeklyMaintenanceStartTime": lustre.maintenance_window or "2:09:30",
             "EfaEnabled": lustre.efa,
             "MetadataConfiguration": metadata,
         }
@@ -350,7 +351,11 @@ def test_another_kind_of_file_system_becomes_the_nearest_and_asks_to_be_looked_a
         "FileSystemId": LUSTRE,
         "FileSystemType": "LUSTRE",
         "StorageCapacity": 3600,
-        "LustreConfiguration": {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200},
+        "LustreConfiguration": {
+            "DeploymentType": "PERSISTENT_1",
+            "PerUnitStorageThroughput": 200,
+            "WeeklyMaintenanceStartTime": "2:09:30",
+        },
     }
 
     imported = from_observed(changed(observed, file_systems=(scratch,)))
@@ -358,6 +363,7 @@ def test_another_kind_of_file_system_becomes_the_nearest_and_asks_to_be_looked_a
 
     assert lustre is not None
     assert (lustre.capacity_gib, lustre.throughput_mbps_per_tib, lustre.compression) == (4800, 250, "NONE")
+    assert lustre.maintenance_window == "2:09:30"
     assert (
         "storage.lustre: DECIDE: was PERSISTENT_1 on SSD; Holdfast makes PERSISTENT_2 on SSD, check size and throughput"
         in notes(imported)

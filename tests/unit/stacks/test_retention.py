@@ -24,4 +24,4 @@ def test_data_is_retained_unless_the_file_says_delete(said: dict[str, str], poli
     storage = {key: value for key, value in SLURM["storage"].items() if key != "on_delete"}
     environment = Environment.model_validate({**SLURM, "storage": {**storage, **said}})
 
-    assert removal_policy(environment) is policy
+    assert removal_policy(environment.storage) is policy

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import eks_addons, health_monitoring_agent_regions, instance_types, limits
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, groups_of
+from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, Group, InstanceGroup, groups_of
 from holdfast.validation.rules.eks.control_plane import EKS
 
 OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
@@ -21,6 +21,7 @@ CALLERS = (
     "amazon-sagemaker-hyperpod-inference",
 )
 """Those that call AWS with rights that a node's role has not (EKS user guide, 'AWS add-ons', IAM permissions)."""
+DAEMON_SETS = frozenset({"vpc-cni", "kube-proxy", "eks-pod-identity-agent"})
 ROOM_FOR_ADDONS_VCPUS = 8
 AGENT = re.compile(r"hyperpod|health-monitoring", re.IGNORECASE)
 
@@ -160,6 +161,37 @@ def room_for_addons(_: Eks, deployment: Deployment) -> Iterator[Broken]:
             message=f"no group has nodes of {ROOM_FOR_ADDONS_VCPUS} vCPUs, and add-ons may not fit",
             fix="add a group like ml.m5.2xlarge for what runs beside training",
         )
+
+
+@rule(
+    "HF355",
+    severity="warning",
+    title="What is installed on nodes does not wait for scarce capacity",
+    each=EksControlPlane,
+    source="EKS user guide, 'AWS add-ons'; awslabs/awsome-distributed-ai 95b939c, wait-for-hyperpod-nodes.sh",
+    suppressible=True,
+)
+def node_for_addons(plane: EksControlPlane, deployment: Deployment) -> Iterator[Broken]:
+    """
+    An add-on whose pods have no node is degraded, which fails its resource and rolls the first deployment back.
+    Accelerated types, Spot and training plans can be hours or days away; CPU nodes on demand come within minutes.
+    """
+    cluster = deployment.cluster
+    if not cluster.continuous or all(addon.name in DAEMON_SETS for addon in plane.addons):
+        return
+    groups = [group for group in groups_of(cluster) if group.instance_count and group.types]
+    if groups and not any(_comes_soon(group) for group in groups):
+        yield Broken(
+            path=cluster.at("instance_groups"),
+            message="every node is accelerated, Spot or of a training plan, and without a node add-ons fail",
+            fix="add a group like ml.m5.2xlarge, or set eks.install_on_nodes: false until there is a node",
+        )
+
+
+def _comes_soon(group: Group) -> bool:
+    known = instance_types()
+    scarce = group.training_plan_arn is not None or (isinstance(group, InstanceGroup) and group.capacity == "spot")
+    return not scarce and all(name in known and not known[name].accelerators for name in group.types)
 
 
 @rule(

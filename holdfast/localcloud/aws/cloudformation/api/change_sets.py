@@ -10,10 +10,11 @@ from holdfast.localcloud.aws.common import ServiceError, now
 
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
 INVALID = (
-    "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]. To troubleshoot Early "
-    "Validation errors, use the DescribeEvents API for detailed failure information."
+    "The following hook(s)/validation failed: [{}]. To troubleshoot Early Validation errors, use the DescribeEvents "
+    "API for detailed failure information."
 )
-"""As reported with this very text in aws/aws-cdk-cli, issue 1000."""
+"""As reported with this very text in aws/aws-cdk-cli, issue 1000, and aws-cloudformation/rain, pull request 744."""
+PROPERTIES, NAMES = "AWS::EarlyValidation::PropertyValidation", "AWS::EarlyValidation::ResourceExistenceCheck"
 
 
 class ChangeSets:
@@ -53,22 +54,25 @@ class ChangeSets:
                 created=now(),
                 options={"RoleARN": request.get("RoleARN"), "OnStackFailure": request.get("OnStackFailure")},
             )
-        self._compute(stack, made)
+        self._compute(stack, made, importing=bool(request.get("ImportExistingResources")))
         with self._store.lock:
             stack.change_sets[made.name] = made
             self._store.changed()
         return {"Id": made.id, "StackId": stack.id}
 
-    def _compute(self, stack: Stack, made: ChangeSet) -> None:
+    def _compute(self, stack: Stack, made: ChangeSet, *, importing: bool) -> None:
         try:
             self._targets.judge(stack, made.target)
+            clashes = self._targets.names(stack, made.target, importing=importing)
             made.changes = self._targets.changes(stack, made.target)
         except TemplateError as error:
             made.status, made.reason = "FAILED", str(error)
             return
-        made.problems = self._targets.problems(stack, made.target)
+        wrong = self._targets.problems(stack, made.target)
+        made.problems = (*wrong, *clashes)
         if made.problems:
-            made.status, made.reason = "FAILED", INVALID
+            hooks = [hook for hook, found in ((PROPERTIES, wrong), (NAMES, clashes)) if found]
+            made.status, made.reason = "FAILED", INVALID.format(", ".join(hooks))
             return
         if made.type == "UPDATE" and not made.changes and not self._targets.differs(stack, made.target):
             made.status, made.reason = "FAILED", NO_CHANGES

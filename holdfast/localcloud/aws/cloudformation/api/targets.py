@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import deployment, registry
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
+from holdfast.localcloud.aws.cloudformation.api.names import clashes, importable, taken
 from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, DeploymentTarget, Stack, Surroundings, system_tags
 from holdfast.localcloud.aws.cloudformation.registry import attributes, prepared
 from holdfast.localcloud.aws.cloudformation.resources import supports
@@ -102,7 +103,8 @@ class Targets:
                 kind = definition["Type"]
                 properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
                 sent = deployment.with_tags(kind, properties, target.tags, system_tags(stack, name))
-                found = deployment.change(current.get(name), definition, name, properties, sent)
+                imported = name in target.imports
+                found = deployment.change(current.get(name), definition, name, properties, sent, imported=imported)
                 if found is not None:
                     changes.append(found)
                     if found["ResourceChange"].get("Replacement") == "True":
@@ -111,6 +113,12 @@ class Targets:
                 break
             fresh |= replaced
         return changes + [deployment.removal(entry) for name, entry in current.items() if name not in desired]
+
+    def names(self, stack: Stack, target: DeploymentTarget, *, importing: bool) -> tuple[dict[str, str], ...]:
+        """Return clashes of names; with ``importing``, note in the target what it can import instead."""
+        found = taken(self._surroundings, stack, target)
+        target.imports = importable(self._surroundings, target, found) if importing else frozenset()
+        return tuple(clashes(target, {key: name for key, name in found.items() if key not in target.imports}))
 
     def problems(self, stack: Stack, target: DeploymentTarget) -> tuple[dict[str, str], ...]:
         """Return violations of the registry's schemas, while references are still unknown."""

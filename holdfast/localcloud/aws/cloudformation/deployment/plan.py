@@ -80,7 +80,9 @@ def with_tags(
 
 
 def retained(resource: Resource, policy: str, *, creating: bool, except_on_create: bool = False) -> bool:
-    """Return True if a resource outlives its stack; ``creating``: in the operation that created it."""
+    """Return True if a resource outlives its stack; ``creating``: in the operation that created or imported it."""
+    if creating and resource.imported:
+        return True
     value = resource.definition.get(policy, "Delete")
     if value == "Retain":
         return not (creating and except_on_create)
@@ -93,11 +95,13 @@ def change(
     logical_id: str,
     properties: Mapping[str, Any],
     sent: Mapping[str, Any],
+    *,
+    imported: bool = False,
 ) -> dict[str, Any] | None:
     """Return one entry of a change set; None if nothing happens to the resource."""
     entry: dict[str, Any] = {"LogicalResourceId": logical_id, "ResourceType": definition["Type"]}
     if current is None:
-        return _entry({**entry, "Action": "Add", "Scope": [], "Details": []})
+        return _entry({**entry, "Action": "Import" if imported else "Add", "Scope": [], "Details": []})
     entry["PhysicalResourceId"] = current.physical_id
     decided = step(current, definition["Type"], properties, sent)
     attributes = [key for key in ATTRIBUTES if current.definition.get(key) != definition.get(key)]

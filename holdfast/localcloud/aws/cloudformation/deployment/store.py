@@ -36,6 +36,8 @@ class Resource:
     sent: dict[str, Any] = field(default_factory=dict)
     """Resolved, with the tags that CloudFormation adds: what the handler was given."""
     attributes: dict[str, Any] = field(default_factory=dict)
+    imported: bool = False
+    """True if the resource was there before its stack."""
     changed: datetime.datetime = field(default_factory=now)
 
 
@@ -50,6 +52,8 @@ class DeploymentTarget:
     looked_up: dict[str, str] = field(default_factory=dict)
     """Values of the parameters that stand for SSM parameters."""
     capabilities: list[str] = field(default_factory=list)
+    imports: frozenset[str] = frozenset()
+    """Logical ids of resources that exist and are imported instead of created."""
 
 
 @dataclass(kw_only=True)

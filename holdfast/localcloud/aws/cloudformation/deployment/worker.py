@@ -68,6 +68,8 @@ class ResourceWorker:
         if decided is plan.ResourceStep.UPDATE:
             assert current is not None
             self._update(stack, current, desired, switch)
+        elif current is None and name in target.imports:
+            self._import(stack, desired, switch)
         else:
             self._create(stack, current, desired, switch)
 
@@ -115,6 +117,25 @@ class ResourceWorker:
 
         self._guard(stack, desired, "CREATE" if not replacing else "UPDATE", work, switch)
         self.store.event(stack, status=f"{verb}_COMPLETE", reason="".join(remarks), resource=desired)
+
+    def _import(self, stack: Stack, desired: Resource, switch: Any) -> None:
+        """Take over what exists, as it is: what the template says otherwise is drift."""
+        desired.imported = True
+        with self.store.lock:
+            stack.resources[desired.logical_id] = desired
+        self.store.event(stack, status="IMPORT_IN_PROGRESS", reason="Resource import started.", resource=desired)
+
+        def work(context: ResourceContext) -> None:
+            handler = handler_for(desired.type)
+            name = str(desired.sent[handler.custom_name])
+            made = handler.existing(context, name)
+            if made is None:
+                raise ResourceError(f"Resource of type '{desired.type}' with identifier '{name}' was not found.")
+            with self.store.lock:
+                desired.physical_id, desired.attributes = made.physical_id, dict(made.attributes)
+
+        self._guard(stack, desired, "IMPORT", work, switch)
+        self.store.event(stack, status="IMPORT_COMPLETE", reason="Resource import completed.", resource=desired)
 
     def _update(self, stack: Stack, current: Resource, desired: Resource, switch: Any) -> None:
         before = current.sent

@@ -1,6 +1,6 @@
 """The CloudFormation registry: resource types of a region and their schemas, as cfn-lint carries them."""
 
-from holdfast.localcloud.aws.cloudformation.registry.foresight import foreseen
+from holdfast.localcloud.aws.cloudformation.registry.foresight import foreseeable, foreseen
 from holdfast.localcloud.aws.cloudformation.registry.properties import (
     attributes,
     paths,
@@ -16,6 +16,7 @@ __all__ = [
     "Violation",
     "attributes",
     "available",
+    "foreseeable",
     "foreseen",
     "paths",
     "prepared",

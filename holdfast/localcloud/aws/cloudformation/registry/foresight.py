@@ -17,9 +17,13 @@ ABOUT_KEYS = ("required key", "extraneous key")
 """Which keys there are is known before any value is."""
 
 
+def foreseeable(resource_type: str) -> bool:
+    return resource_type not in NOT_SUPPORTED and not resource_type.startswith("Custom::")
+
+
 def foreseen(resource_type: str, properties: Mapping[str, Any], *, region: str) -> list[Violation]:
     """Return the violations that hold whatever the unknown values are."""
-    if resource_type in NOT_SUPPORTED or resource_type.startswith("Custom::"):
+    if not foreseeable(resource_type):
         return []
     found = violations(resource_type, properties, region=region)
     return [one for one in found if one.words.startswith(ABOUT_KEYS) or not _unknown(one.instance)]

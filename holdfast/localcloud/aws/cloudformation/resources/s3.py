@@ -117,6 +117,10 @@ class Bucket(ResourceHandler):
     def custom_name(self) -> str:
         return "BucketName"
 
+    def existing(self, context: ResourceContext, name: str) -> Made | None:
+        found = ignore_gone(context.client("s3").get_bucket_location, Bucket=name)
+        return None if found is None else self._made(context, name)
+
     def create(self, context: ResourceContext, properties: Properties) -> Made:
         self._refuse_unknown(properties)
         name = properties.get("BucketName") or context.name(length=63, lower=True)

@@ -80,6 +80,8 @@ def _resolve(scope: TemplateScope, value: Any) -> Any:
 
 
 def _dynamic(scope: TemplateScope, text: str) -> str:
+    if KNOWN_AFTER_APPLY in text:
+        return text
     return DYNAMIC.sub(lambda match: scope.dynamic(match[1], match[2]), text)
 
 

@@ -1,4 +1,5 @@
 """Interface of resource handlers."""
+# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import re
 import secrets
@@ -81,6 +82,10 @@ class ResourceHandler(ABC):
     def custom_name(self) -> str:
         """Property by which users name the resource, or ""."""
         return ""
+
+    def existing(self, context: ResourceContext, name: str) -> Made | None:
+        """Return the resource that has the custom name; None if there is none, or if the service does not say."""
+        return None
 
     @abstractmethod
     def create(self, context: ResourceContext, properties: Properties) -> Made:

@@ -38,6 +38,13 @@ class GenericHandler(TypeModel, ResourceHandler):
 
     # -- the verbs
 
+    def existing(self, context: ResourceContext, name: str) -> Made | None:
+        if self.operations["read"] is None:
+            return None
+        named = {self.custom_name: name}
+        description = self.describe(context, Made(physical_id=name), named)
+        return Made(physical_id=name, attributes=self.found(description, named)) if description else None
+
     def create(self, context: ResourceContext, properties: Properties) -> Made:
         self.refuse(self.unsettable("create", properties, {}), "set")
         properties = self.named(context, properties)
