@@ -367,3 +367,9 @@ def test_events_that_the_stream_has_dropped_are_counted_as_shipped(tmp_path: Pat
         while made.ship():
             continue
     assert [event["message"] for event in cloud.events[1:]] == ["three"]
+
+
+def test_a_shipper_knows_how_far_the_clock_of_aws_is_from_its_own(tmp_path: Path) -> None:
+    cloud = Cloud()
+    cloud.clock_s = time.time() + 3600.0
+    assert shipper(cloud, tmp_path).skew_s == pytest.approx(3600.0, abs=30.0)

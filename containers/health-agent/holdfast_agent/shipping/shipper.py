@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,7 @@ class EventShipper:
         of: str = "events",
     ) -> None:
         self.name = f"shipping of {of}"
+        self._stream = stream
         self._lock_path, self._turns = state.with_name(f"{state.name}.lock"), turns
         self._look_s, self._longest_rest_s, self._pause_s = look_s, longest_rest_s, pause_s
         self._stopping = threading.Event()
@@ -91,6 +93,11 @@ class EventShipper:
             "events_waiting_bytes": float(passage.behind_bytes if passage is not None else 0),
             "shipping_failures_total": float(self._failures),
         }
+
+    @property
+    def skew_s(self) -> float:
+        """AWS's clock minus this machine's; about 0 unless AWS refused a request for its time. Thread-safe."""
+        return self._stream.now_ms() / 1000 - time.time()
 
     # --- the thread
 
