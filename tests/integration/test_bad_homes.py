@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import main
-from holdfast.cli.deployed import UnreachableError
+from holdfast.cli.deployed import Context, Session, UnreachableError, stored
+from holdfast.cli.submission import make_environment
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud
 from holdfast.localcloud.home import MARKER
@@ -23,6 +24,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it mounts file systems of its own"),
 ]
 
+SESSION = Session(environment="lab", cloud="embedded", region="us-west-2", stack_name="lab", cluster_name="lab", port=1)
 AWS = """name: lab
 account: "123456789012"
 region: us-west-2
@@ -147,6 +149,43 @@ def test_a_home_on_a_read_only_mount_is_told_in_one_line(
         "or name another folder with HOLDFAST_HOME=<folder>\n",
     )
     assert home.exists() == claimed
+
+
+def test_packages_are_built_under_the_home_whatever_room_tmpdir_has(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(disk)
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    monkeypatch.setenv("TMPDIR", str(disk))
+    monkeypatch.setattr("holdfast.cli.submission.packages.jobs_prefix", lambda _: ("bucket", "jobs", "/fsx/jobs"))
+    put: list[Path] = []
+    monkeypatch.setattr("holdfast.cli.submission.packages._put", lambda _, made, **__: put.append(made))
+    local = LocalCloud(home=tmp_path / "home")
+    local.claim()
+    (tmp_path / "requirements.txt").write_text("")
+    context = Context(session=SESSION, local=local)
+
+    made = make_environment(context, file=tmp_path / "requirements.txt", name="mine", user="ubuntu", pip=())
+
+    assert (made.path, made.packages) == ("/fsx/envs/mine", ())
+    assert put[0].is_relative_to(local.home)
+    assert list((local.home / "packages").iterdir()) == []
+    local.remove()
+    assert not local.home.exists()
+
+
+def test_a_full_folder_of_temporary_files_is_named(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(disk)
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    with pytest.raises(CommandError, match=rf"in {disk}: No space left on device; free some space there, or name"):
+        stored([b"{}\n"] * 1_000)
+
+
+def test_a_machine_without_any_folder_for_temporary_files_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/proc/none"])
+    with pytest.raises(CommandError, match=r"No usable temporary directory found in \['/proc/none'\]; free some space"):
+        stored([])
 
 
 def taken_down(home: Path) -> None:

@@ -8,7 +8,15 @@ HyperPod's EKS nodes are made, has no newer one.
 from typing import TYPE_CHECKING, Any
 
 from holdfast_common import kinds
-from holdfast_common.log import EventLog, events_log_group, instance_id, log_of_jobs, stream_of_jobs
+from holdfast_common.log import (
+    EventLog,
+    dropped_event,
+    events_counted,
+    events_log_group,
+    instance_id,
+    log_of_jobs,
+    stream_of_jobs,
+)
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
@@ -76,6 +84,8 @@ __all__ = [
     "When",
     "closest_word",
     "detail_step",
+    "dropped_event",
+    "events_counted",
     "events_log_group",
     "fault_named",
     "in_order",

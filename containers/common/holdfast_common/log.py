@@ -125,3 +125,17 @@ def log_of_jobs(events: "Union[str, Path]") -> Path:
 
 def stream_of_jobs(node: str) -> str:
     return f"{node}/{_JOBS}"
+
+
+_DROPPED = "[holdfast] older events of this stream were dropped: "
+
+
+def dropped_event(count: int) -> str:
+    """Message of the event in place of ``count`` others, in a log group that does not keep all."""
+    return f"{_DROPPED}{count}"
+
+
+def events_counted(message: str) -> int:
+    """Number of events that a message of a stream stands for: what was shipped is told by their number."""
+    number = message[len(_DROPPED) :]
+    return int(number) if message.startswith(_DROPPED) and number.isdecimal() and len(number) < 20 else 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.terminal import CommandError, error_console
+from holdfast.cli.terminal import error_console, temporary_errors
 
 if TYPE_CHECKING:
     from holdfast_common import Event, Problems, StoredEvents
@@ -60,20 +60,17 @@ def _event_of(entry: dict[str, Any]) -> "Event":
 
 def stored_events(context: Context) -> "StoredEvents":
     """Store the events in an unnamed temporary file. Raises: CommandError: it cannot be written."""
-    return stored(_lines(context), of=LOG)
+    return stored(_lines(context))
 
 
-def stored(lines: Iterable[bytes], *, of: str) -> "StoredEvents":
+def stored(lines: Iterable[bytes]) -> "StoredEvents":
     """Store lines that can be read only once. Raises: CommandError: they cannot be stored."""
     from holdfast_common import StoredEvents
 
-    with contextlib.ExitStack() as unless_stored:
-        try:
-            file = unless_stored.enter_context(tempfile.TemporaryFile())
-            file.writelines(lines)
-            file.flush()
-        except OSError as error:
-            raise CommandError(f"{of} cannot be read by way of {tempfile.gettempdir()}: {error}; set TMPDIR") from None
+    with temporary_errors(), contextlib.ExitStack() as unless_stored:
+        file = unless_stored.enter_context(tempfile.TemporaryFile())
+        file.writelines(lines)
+        file.flush()
         unless_stored.pop_all()
     return StoredEvents(file)
 

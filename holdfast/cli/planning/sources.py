@@ -80,7 +80,7 @@ def events_of(path: Path) -> "StoredEvents":
             found = StoredEvents(file)
         else:
             with file:
-                found = stored(file, of=f"--events {path}")
+                found = stored(file)
     except OSError as error:
         raise CommandError(f"--events {path} cannot be read: {error}") from None
     if not _has_any(found):

@@ -4,15 +4,17 @@ Archive of a job folder, unpacked on the cluster by the job's own user, never by
 Links, modes, empty folders and all names are preserved; links resolve with the rights of the job.
 """
 
+import contextlib
 import io
 import os
 import stat
 import tarfile
+import tempfile
 from collections.abc import Callable
 from typing import IO
 
 from holdfast.cli.submission.folders import Entry, JobFolder, open_unfollowed
-from holdfast.cli.terminal import CommandError
+from holdfast.cli.terminal import CommandError, temporary_errors
 
 KEPT_MODE = 0o777 | stat.S_ISVTX
 """Bits of a mode that travel; no program runs as its owner on the nodes."""
@@ -31,8 +33,22 @@ What a node that died meanwhile has begun is begun again.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
-def write_archive(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str], None] = lambda _: None) -> list[str]:
-    """Write the archive, and return paths of Git LFS pointers. Raises: CommandError: an entry has changed since."""
+def temporary_archive(folder: JobFolder, *, progress: Callable[[str], None]) -> tuple[IO[bytes], list[str]]:
+    """
+    Return an unnamed file with the archive, and paths of Git LFS pointers.
+
+    Raises: CommandError: no room for it, or an entry has changed since it was listed.
+    """
+    with temporary_errors(), contextlib.ExitStack() as unless_written:
+        file = unless_written.enter_context(tempfile.TemporaryFile())
+        pointers = _write(folder, file, progress=progress)
+        file.flush()
+        unless_written.pop_all()
+    return file, pointers
+
+
+def _write(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str], None]) -> list[str]:
+    """Raises: CommandError: an entry has changed since."""
     pointers: list[str] = []
     root = folder.root.stat()
     with tarfile.open(

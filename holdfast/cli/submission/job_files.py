@@ -10,7 +10,6 @@ import secrets
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from holdfast.cli.deployed import (
     run,
     stack_outputs,
 )
-from holdfast.cli.submission.archives import NOT_THERE_YET, UNPACK, write_archive
+from holdfast.cli.submission.archives import NOT_THERE_YET, UNPACK, temporary_archive
 from holdfast.cli.submission.caller import FromCaller, from_caller
 from holdfast.cli.submission.folders import JobFolder, read_folder
 from holdfast.cli.submission.job_text import late_options, options_of, value_of
@@ -98,8 +97,8 @@ def submit_job(
         listed = read_folder(job.folder, always=job.path)
         _check_working_folder(listed, words=words, text=text)
         sent = _UploadedFolder.begin(context, folder=listed, user=user)
-        with tempfile.TemporaryFile() as archive:
-            pointers = write_archive(listed, archive, progress=progress.update)
+        archive, pointers = temporary_archive(listed, progress=progress.update)
+        with archive:
             progress.update(
                 f"{len(listed.entries)} entries, {archive.tell() >> 10} KiB to s3://{sent.bucket}/{sent.key}"
             )

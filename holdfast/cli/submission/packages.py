@@ -2,15 +2,17 @@
 Python environments of jobs, on the shared file system.
 
 Built on this machine, since nodes have no package index: with an interpreter that nodes have under the same path, and
-with pip's own settings. The user copies the files, and owns them.
+with pip's own settings; under the home, since a wheel of gigabytes has no room in many a TMPDIR. The user copies the
+files, and owns them.
 """
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -62,9 +64,14 @@ def make_environment(context: Context, *, file: Path, name: str, user: str, pip:
     """Create or replace an environment. Raises: CommandError: a package was not installed, or files not copied."""
     _, _, jobs = jobs_prefix(context)
     target = PurePosixPath(jobs).parent / FOLDER / name
-    with tempfile.TemporaryDirectory(prefix="holdfast-packages-") as folder:
-        made = Path(folder, name)
-        _run([sys.executable, "-m", "venv", "--symlinks", str(made)], what="an environment cannot be made here")
+    builds = context.local.home / "packages"
+    builds.mkdir(mode=0o700, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=builds) as folder:
+        made, temporary = Path(folder, name), Path(folder, ".tmp")
+        temporary.mkdir()
+        variables = {**os.environ, "TMPDIR": str(temporary)}
+        create = [sys.executable, "-m", "venv", "--symlinks", str(made)]
+        _run(create, what="an environment cannot be made here", variables=variables)
         python = str(made / "bin" / "python")
         install = [
             python,
@@ -77,8 +84,10 @@ def make_environment(context: Context, *, file: Path, name: str, user: str, pip:
             "-r",
             str(file.resolve()),
         ]
-        _run(install, what=f"pip could not install {file}", cwd=file.resolve().parent)
-        freeze = _run([python, "-m", "pip", "freeze", "--disable-pip-version-check"], what="pip freeze")
+        _run(install, what=f"pip could not install {file}", variables=variables, cwd=file.resolve().parent)
+        freeze = _run(
+            [python, "-m", "pip", "freeze", "--disable-pip-version-check"], what="pip freeze", variables=variables
+        )
         _refuse_links(freeze, file=file)
         move_scripts(made, to=str(target))
         _put(context, made, target=str(target), user=user)
@@ -131,8 +140,10 @@ def _put(context: Context, made: Path, *, target: str, user: str) -> None:
         raise CommandError(f"the environment cannot be put at {target} as {user}: {last[-1]}", exit_code=1)
 
 
-def _run(argv: Sequence[str], *, what: str, cwd: Path | None = None) -> str:
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL)
+def _run(argv: Sequence[str], *, what: str, variables: Mapping[str, str], cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        argv, check=False, capture_output=True, text=True, cwd=cwd, env=variables, stdin=subprocess.DEVNULL
+    )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["no output"]
         errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]

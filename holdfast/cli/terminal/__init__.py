@@ -1,7 +1,7 @@
 """Console, JSON output, progress steps, errors, exit codes, version."""
 
 from holdfast.cli.terminal.command import FILTER, FOLLOW, JSON, OUTPUT, SINCE, TAIL, Command, command_of
-from holdfast.cli.terminal.errors import CommandError, Interrupted
+from holdfast.cli.terminal.errors import CommandError, Interrupted, temporary_errors
 from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
     Step,
@@ -36,4 +36,5 @@ __all__ = [
     "print_output",
     "step",
     "stream_width",
+    "temporary_errors",
 ]

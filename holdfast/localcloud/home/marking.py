@@ -31,6 +31,7 @@ OURS = (
     "log",
     "monitor",
     "nodes",
+    "packages",
     "run",
     ".nodes.lock",
     "session.json",

@@ -435,6 +435,24 @@ def test_a_clock_that_jumps_is_told_once() -> None:
     assert after == ()
 
 
+@pytest.mark.parametrize(
+    ("skew_s", "evidence"),
+    [(3599.8, "the clock is 3600 s behind AWS's"), (-3600.2, "the clock is 3600 s ahead of AWS's")],
+)
+def test_a_clock_that_aws_contradicts_is_a_fault_also_where_no_service_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, skew_s: float, evidence: str
+) -> None:
+    monkeypatch.setattr("holdfast_agent.detectors.clock.kernel_clock", lambda: (0x40, 0.5))
+    skew = [0.2]
+    detector = Clock(skew_s=lambda: skew[0])
+    assert looks(detector, [10.0]) == []
+    skew[0] = skew_s
+    found = looks(detector, [40.0, 70.0])
+    assert [one.evidence for one in found if isinstance(one, Signal)] == [evidence]
+    skew[0] = 0.0
+    assert told(looks(detector, [100.0])) == [("clock-wrong", "", True)]
+
+
 @pytest.mark.parametrize(("kept_before", "expected"), [(True, [("clock-wrong", "", False)]), (False, [])])
 def test_nobody_keeping_the_clock_is_a_fault_only_where_somebody_did(
     monkeypatch: pytest.MonkeyPatch, kept_before: bool, expected: list[Any]

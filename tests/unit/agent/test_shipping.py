@@ -3,6 +3,7 @@
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from holdfast_agent.shipping import (
     next_batch,
     stamped,
 )
+from holdfast_common import dropped_event
 
 NOW_S = 1_800_000_000.0
 NOW_MS = int(NOW_S * 1000)
@@ -344,3 +346,30 @@ def test_two_shippers_of_one_node_do_not_both_ship(cloud: Cloud, tmp_path: Path)
     first.stop()
     second.stop()
     assert cloud.texts == [event(1), event(2)]
+
+
+def test_the_log_of_a_job_that_writes_without_end_is_shipped_a_request_at_a_time(tmp_path: Path) -> None:
+    cloud = Cloud()
+    write(tmp_path / "events.jsonl", *("x" * 1_000 for _ in range(2_000)))
+    made = shipper(cloud, tmp_path, pause_s=60.0)
+    made.start()
+    assert eventually(lambda: cloud.events, within_s=10.0)
+    time.sleep(0.2)
+    assert len("".join(event["message"] for event in cloud.events)) <= 256 << 10
+    made.stop()
+
+
+def test_events_that_the_stream_has_dropped_are_counted_as_shipped(tmp_path: Path) -> None:
+    cloud = Cloud()
+    cloud.exists, cloud.events = True, [{"timestamp": NOW_MS, "message": dropped_event(2)}]
+    write(tmp_path / "events.jsonl", "one", "two", "three")
+    with passage(cloud, tmp_path) as made:
+        while made.ship():
+            continue
+    assert [event["message"] for event in cloud.events[1:]] == ["three"]
+
+
+def test_a_shipper_knows_how_far_the_clock_of_aws_is_from_its_own(tmp_path: Path) -> None:
+    cloud = Cloud()
+    cloud.clock_s = time.time() + 3600.0
+    assert shipper(cloud, tmp_path).skew_s == pytest.approx(3600.0, abs=30.0)

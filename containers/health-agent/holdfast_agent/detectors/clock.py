@@ -1,15 +1,17 @@
-"""Wall clock: synchronized, and in step with the time since boot."""
+"""Wall clock: synchronized, in step with the time since boot, and that of AWS."""
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 from holdfast_agent.detectors.detector import Detector, Instant, Seen
-from holdfast_agent.signals import conditions
+from holdfast_agent.signals import Signal, conditions
 
 UNSYNCHRONISED = 0x40
 JUMP_S = 1.0
 """Between two looks; a clock that is slewed goes at most 500 ppm apart."""
+WRONG_S = 60.0
+"""Above what requests take; AWS refuses those whose time is 5 minutes off."""
 
 
 class _Timex(ctypes.Structure):
@@ -39,18 +41,24 @@ class Clock(Detector):
     name = "clock"
     interval_s = 30.0
 
-    def __init__(self) -> None:
+    def __init__(self, *, skew_s: Callable[[], float] = lambda: 0.0) -> None:
+        """``skew_s``: AWS's clock minus this machine's; 0 unless AWS refused a request for its time."""
         super().__init__()
+        self._skew_s = skew_s
         self._kept = False
         self._offset_ns: Optional[int] = None
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
-        reported = self._jumped(at)
+        jumped = self._jumped(at)
+        unsynchronised = self._unsynchronised(at)
+        return jumped + self.holding(at, self._against_aws(at) or unsynchronised)
+
+    def _unsynchronised(self, at: Instant) -> "tuple[Signal, ...]":
         try:
             status, error_s = kernel_clock()
         except (OSError, AttributeError) as problem:
             self.unsupported(f"cannot read the kernel's clock state: {problem}")
-            return reported
+            return ()
         self.numbers = {
             ("node_timex_sync_status", ()): 0.0 if status & UNSYNCHRONISED else 1.0,
             ("node_timex_maxerror_seconds", ()): error_s,
@@ -59,13 +67,19 @@ class Clock(Detector):
             self._kept = True
         if not self._kept:
             self.unsupported("no time service synchronizes this clock")
-            return reported
+            return ()
         self.supported()
         if not status & UNSYNCHRONISED:
-            return reported + self.holding(at, ())
+            return ()
         text = f"clock is no longer synchronized; error may be up to {error_s:.3g} s"
-        found = self.signal(at, conditions.CLOCK_WRONG, text, facts={"error_s": error_s})
-        return reported + self.holding(at, (found,))
+        return (self.signal(at, conditions.CLOCK_WRONG, text, facts={"error_s": error_s}),)
+
+    def _against_aws(self, at: Instant) -> "tuple[Signal, ...]":
+        by_s = round(self._skew_s())
+        if abs(by_s) < WRONG_S:
+            return ()
+        text = f"the clock is {abs(by_s)} s {'behind' if by_s > 0 else 'ahead of'} AWS's"
+        return (self.signal(at, conditions.CLOCK_WRONG, text, facts={"by_s": -by_s}),)
 
     def remember(self) -> "dict[str, Any]":
         return {**super().remember(), "kept": self._kept}

@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -36,10 +36,13 @@ from holdfast_agent.verdicts import Engine, Policy, SnapshotError
 
 if TYPE_CHECKING:
     from holdfast_agent.controller import ControllerWatch
+    from holdfast_agent.shipping import EventShipper
 
 
-def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
-    """The kernel log first: it explains what others see."""
+def detectors_of(
+    configuration: Configuration, *, skew_s: "Callable[[], float]" = lambda: 0.0
+) -> "tuple[Detector, ...]":
+    """The kernel log first: it explains what others see. ``skew_s``: AWS's clock minus this machine's."""
     node = configuration.node_instance_id or configuration.node_host
     nvml = (
         Nvml(library=configuration.nvml_library, expected=configuration.gpus_expected)
@@ -52,7 +55,7 @@ def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
         Disks(paths=configuration.listed(configuration.disks_paths), node=node),
         Fabric(root=configuration.fabric_root),
         Links(),
-        Clock(),
+        Clock(skew_s=skew_s),
         Slurmd(),
         Hma(path=configuration.hma_path),
         Checks(directory=configuration.checks_directory),
@@ -88,7 +91,9 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         assignments=assignments,
         standing=lambda: engines[0].standing() if engines else (),
     )
-    detectors = (*detectors_of(configuration), *idle)
+    shipping = shippers(configuration) if configuration.shipping_enabled and configuration.events_path else ()
+    skew_s = (lambda: shipping[0].skew_s) if shipping else float
+    detectors = (*detectors_of(configuration, skew_s=skew_s), *idle)
     coverage = Coverage()
     engine = _restored(state, outbox, detectors, coverage, watch, remedies, node=node, boot=boot)
     engines.append(engine)
@@ -100,7 +105,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         remedies=remedies,
         launchers=launchers,
         watch=watch,
-        companions=_companions(configuration),
+        companions=_companions(configuration, shipping),
         recording=Recording(Path(configuration.recording_path)) if configuration.recording_path else None,
         coverage=coverage,
         described={
@@ -203,8 +208,7 @@ def _slurm_version(configuration: Configuration) -> str:
     return installed_version()
 
 
-def _companions(configuration: Configuration) -> "tuple[Companion, ...]":
-    shipping = shippers(configuration) if configuration.shipping_enabled and configuration.events_path else ()
+def _companions(configuration: Configuration, shipping: "tuple[EventShipper, ...]") -> "tuple[Companion, ...]":
     if not configuration.lending_enabled or configuration.cluster_orchestrator == "eks":
         return shipping
     from holdfast_agent.lending import Lender

@@ -22,7 +22,7 @@ def shippers(configuration: Configuration) -> "tuple[EventShipper, EventShipper]
     Loaded on demand: TLS costs ten megabytes.
     """
     from holdfast_agent.aws import LOGS, Api, Settings
-    from holdfast_agent.shipping import JOBS_TURNS, EventShipper, LogStream
+    from holdfast_agent.shipping import JOBS_PAUSE_S, JOBS_TURNS, EventShipper, LogStream
     from holdfast_common import events_log_group, log_of_jobs, of_job, stream_of_jobs
 
     name = configuration.node_instance_id or configuration.node_host
@@ -46,6 +46,7 @@ def shippers(configuration: Configuration) -> "tuple[EventShipper, EventShipper]
             state=folder / "shipped-jobs.json",
             stream_name=stream_of_jobs(name),
             turns=JOBS_TURNS,
+            pause_s=JOBS_PAUSE_S,
             collected=collected,
             of="events of jobs",
         ),

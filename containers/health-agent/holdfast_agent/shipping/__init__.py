@@ -8,11 +8,12 @@ stays bounded while CloudWatch is away.
 from holdfast_agent.shipping.batches import Batch, Entry, next_batch, stamped
 from holdfast_agent.shipping.lines import Line, Lines
 from holdfast_agent.shipping.passage import Passage
-from holdfast_agent.shipping.shipper import JOBS_TURNS, EventShipper
+from holdfast_agent.shipping.shipper import JOBS_PAUSE_S, JOBS_TURNS, EventShipper
 from holdfast_agent.shipping.state import Position, PositionFile
 from holdfast_agent.shipping.stream import LogStream
 
 __all__ = [
+    "JOBS_PAUSE_S",
     "JOBS_TURNS",
     "Batch",
     "Entry",

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ SHOWN_AFTER_S = 10.0
 LONGEST_REST_S = 15.0
 TURNS = Path("/run/holdfast/shipping.lock")
 """In a rehearsal, the process that runs the node also ships, while no agent does."""
+JOBS_PAUSE_S = 0.5
+"""A request has at most 256 KiB, so a job that writes without end costs half a MiB a second of CloudWatch Logs."""
 JOBS_TURNS = Path("/run/holdfast/shipping-jobs.lock")
 """The same, for the log of jobs."""
 
@@ -32,6 +35,7 @@ class EventShipper:
         state: Stores the position. Of two shippers with one state, the second waits.
         look_s: Interval of polls of the file.
         longest_rest_s: Longest retry interval.
+        pause_s: Between two requests while there are lines. Default: none
         turns: Lock file of shippers, if any. Default: /run/holdfast/shipping.lock
         collected: Transforms a line.
         of: Name of the content. Default: events
@@ -47,13 +51,15 @@ class EventShipper:
         look_s: float = LOOK_S,
         shown_after_s: float = SHOWN_AFTER_S,
         longest_rest_s: float = LONGEST_REST_S,
+        pause_s: float = 0.0,
         turns: Path = TURNS,
         collected: Callable[[str], str] = str,
         of: str = "events",
     ) -> None:
         self.name = f"shipping of {of}"
+        self._stream = stream
         self._lock_path, self._turns = state.with_name(f"{state.name}.lock"), turns
-        self._look_s, self._longest_rest_s = look_s, longest_rest_s
+        self._look_s, self._longest_rest_s, self._pause_s = look_s, longest_rest_s, pause_s
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="shipping", daemon=True)
         self._begin = partial(
@@ -88,6 +94,11 @@ class EventShipper:
             "shipping_failures_total": float(self._failures),
         }
 
+    @property
+    def skew_s(self) -> float:
+        """AWS's clock minus this machine's; about 0 unless AWS refused a request for its time. Thread-safe."""
+        return self._stream.now_ms() / 1000 - time.time()
+
     # --- the thread
 
     def _run(self) -> None:
@@ -97,8 +108,8 @@ class EventShipper:
             passage = self._passage = self._begin()
             stack.callback(passage.close)
             while not self._stopping.is_set():
-                if not self._until_done(passage.ship):
-                    self._stopping.wait(self._look_s)
+                has_more = self._until_done(passage.ship)
+                self._stopping.wait(self._pause_s if has_more else self._look_s)
             self._tried(passage.ship)
 
     def _locked(self, stack: contextlib.ExitStack) -> bool:

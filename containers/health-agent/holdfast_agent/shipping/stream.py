@@ -5,6 +5,7 @@ from typing import Any, Optional, Protocol
 from holdfast_agent.aws import AwsError
 from holdfast_agent.shipping.batches import Batch, Entry
 from holdfast_agent.shipping.lines import Line
+from holdfast_common import events_counted
 
 _REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
 """Errors after which a retry cannot help."""
@@ -36,7 +37,7 @@ class LogStream:
                 if error.code == "ResourceNotFoundException":
                     return 0
                 raise
-            counted += len(answer.get("events") or [])
+            counted += sum(events_counted(str(one.get("message"))) for one in answer.get("events") or ())
             following = str(answer.get("nextForwardToken") or "")
             if following in ("", token):
                 break

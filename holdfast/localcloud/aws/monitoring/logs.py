@@ -13,6 +13,7 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import NotOurs, ServiceError
 from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
 from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, LogEvent, parse_pattern
+from holdfast.localcloud.aws.monitoring.log_bound import bound
 from holdfast.localcloud.aws.monitoring.not_evaluated import filter_remark
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Logs:
         if group is not None and logStreamName in group.streams and times == sorted(times):
             filters = backend.filters.get_matching_filters(log_group_name=logGroupName)
             self._evaluation.log_metrics.read(filters, logEvents)
+            bound(group.streams[logStreamName], group=logGroupName)
         raise NotOurs
 
     def filter_log_events(self, *, filterPattern: str = "", limit: int = MOST_FOUND, **given: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from holdfast.localcloud.supervision import Complaints, Worker
+from holdfast_common import events_counted
 
 FLUSH_S = 0.3
 BREATHER = 9.0
@@ -82,7 +83,7 @@ class LogShipper:
                 if _code(error) == "ResourceNotFoundException":
                     return 0
                 raise
-            counted += len(answer["events"])
+            counted += sum(events_counted(one["message"]) for one in answer["events"])
             if answer["nextForwardToken"] == token or not answer["events"]:
                 return counted
             token = answer["nextForwardToken"]
