@@ -108,7 +108,7 @@ def _for_version(thing: Object, version: str) -> Object:
     except IndexedJobError as error:
         raise CommandError(f"{what} was refused: {error}") from None
     if changed != thing:
-        tell(f"{what}: adapted to Kubernetes {version}; it runs as on newer versions")
+        tell(f"{what}: adapted to Kubernetes {version}")
     return changed
 
 

@@ -1,4 +1,4 @@
-"""Jobs of newer versions on an older API server: Indexed Jobs (1.22) and CronJobs of batch/v1 (1.21)."""
+"""Manifests of newer versions on an older API server, and the indexes of Indexed Jobs (1.22)."""
 
 from holdfast.localcloud.kubernetes.older_server.indexes import Indexes
 from holdfast.localcloud.kubernetes.older_server.manifests import COMPLETIONS_LABEL, IndexedJobError, for_server

@@ -2,7 +2,8 @@
 Manifests as an older API server takes them. Pure.
 
 Versions: kubernetes.io, "Feature Gates (removed)" for IndexedJob (on since 1.22), and "Deprecated API Migration Guide"
-for CronJob (batch/v1 since 1.21; no other change), read on 2026-11-29.
+for CronJob (batch/v1 since 1.21; no other change), read on 2026-11-29. Server-side apply of 1.20 requires the protocol
+of a Service's port, which is TCP by default (seen with v1.20.2).
 """
 
 import copy
@@ -11,7 +12,7 @@ from typing import Any
 Object = dict[str, Any]
 COMPLETIONS_LABEL = "holdfast.dev/indexed-completions"
 """Label of a pod that gets a completion index, with the number of them."""
-_INDEXED_SINCE, _CRON_JOBS_SINCE = 22, 21
+_INDEXED_SINCE, _CRON_JOBS_SINCE, _PORTS_SINCE = 22, 21, 21
 
 
 class IndexedJobError(ValueError):
@@ -20,14 +21,14 @@ class IndexedJobError(ValueError):
 
 def for_server(thing: Object, *, minor: int) -> Object:
     """Return an object for a server of version 1.``minor``. Raises: IndexedJobError."""
-    spec = _job_spec(thing)
-    if spec is None or minor >= _INDEXED_SINCE:
-        return thing
     changed = copy.deepcopy(thing)
-    if thing["kind"] == "CronJob" and minor < _CRON_JOBS_SINCE:
+    if minor < _PORTS_SINCE and thing["kind"] == "Service":
+        for port in (changed.get("spec") or {}).get("ports") or ():
+            port.setdefault("protocol", "TCP")
+    if minor < _CRON_JOBS_SINCE and (thing["apiVersion"], thing["kind"]) == ("batch/v1", "CronJob"):
         changed["apiVersion"] = "batch/v1beta1"
     job = _job_spec(changed)
-    if job is not None and job.pop("completionMode", None) == "Indexed":
+    if minor < _INDEXED_SINCE and job is not None and job.pop("completionMode", None) == "Indexed":
         completions = job.get("completions")
         if not isinstance(completions, int):
             raise IndexedJobError("spec.completions is required with completionMode: Indexed")
@@ -38,12 +39,12 @@ def for_server(thing: Object, *, minor: int) -> Object:
 
 def _job_spec(thing: Object) -> Object | None:
     """Return the specification of a Job, or of the Jobs of a CronJob; None for other objects."""
-    if thing.get("apiVersion") != "batch/v1" and thing.get("apiVersion") != "batch/v1beta1":
+    if thing["apiVersion"] not in ("batch/v1", "batch/v1beta1"):
         return None
     spec = thing.get("spec")
-    if thing.get("kind") == "CronJob" and isinstance(spec, dict):
+    if thing["kind"] == "CronJob" and isinstance(spec, dict):
         template = spec.get("jobTemplate")
         spec = template.get("spec") if isinstance(template, dict) else None
-    elif thing.get("kind") != "Job":
+    elif thing["kind"] != "Job":
         return None
     return spec if isinstance(spec, dict) else None

@@ -39,6 +39,15 @@ def test_a_cron_job_gets_the_version_that_the_server_has_and_its_jobs_their_labe
     assert for_server(cron_job(), minor=21)["apiVersion"] == "batch/v1"
 
 
+def test_ports_of_a_service_get_the_protocol_that_newer_servers_take_for_granted() -> None:
+    ports = [{"port": 6006}, {"port": 53, "protocol": "UDP"}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": ports}}
+    assert for_server(service, minor=20)["spec"]["ports"] == [{"port": 6006, "protocol": "TCP"}, ports[1]]
+    assert for_server(service, minor=21) == service
+    headless = {**service, "spec": {"clusterIP": "None"}}
+    assert for_server(headless, minor=20) == headless
+
+
 @pytest.mark.parametrize("thing", [job(), cron_job()])
 def test_nothing_changes_for_a_server_that_has_indexed_jobs(thing: dict[str, Any]) -> None:
     before = json.dumps(thing)
