@@ -140,7 +140,7 @@ def test_an_index_whose_pod_was_never_created_is_free_after_the_requests_deadlin
     assert index(made.review()) == "0"
 
 
-def test_a_pod_of_nobody_is_left_alone_and_one_without_a_list_of_pods_refused() -> None:
+def test_a_pod_without_a_job_is_left_alone_and_one_without_a_list_of_pods_refused() -> None:
     def gone(_: str) -> list[dict[str, Any]]:
         raise KubernetesError(0, "timed out")
 
