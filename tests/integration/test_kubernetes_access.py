@@ -18,6 +18,7 @@ from tokens import encoded, signed_token
 
 from holdfast.localcloud.home import Keys
 from holdfast.localcloud.kubernetes.access import Access, AccessServer, Certificates
+from holdfast.localcloud.kubernetes.older_server import Indexes
 
 ROOT = f"arn:aws:iam::{ACCOUNT}:root"
 
@@ -212,7 +213,9 @@ def served(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     certificates = Certificates(authority=pki.authority, certificate=certificate, key=key, client_name="kube-apiserver")
-    server = AccessServer(access=access, listener=listener, certificates=certificates)
+    server = AccessServer(
+        access=access, indexes=Indexes(pods=lambda _: []), listener=listener, certificates=certificates
+    )
     server.start()
     yield port, pki
     server.stop()

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from holdfast.localcloud.kubernetes.access import (
     PodIdentityError,
     pod_webhook,
 )
+from holdfast.localcloud.kubernetes.older_server import COMPLETIONS_LABEL, Indexes
 
 pytestmark = pytest.mark.kubernetes
 PODS_OF_DEV = "/api/v1/namespaces/dev/pods"
@@ -43,6 +45,7 @@ class Cluster:
         access = Access(settings=self.lab.settings(), eks=self.lab.client("eks"))
         self.server = AccessServer(
             access=access,
+            indexes=Indexes(pods=lambda namespace: self.pods(namespace)),
             listener=listener,
             certificates=Certificates(
                 authority=self.pki.authority, certificate=certificate, key=key, client_name="kube-apiserver"
@@ -72,6 +75,9 @@ class Cluster:
     def account(self, namespace: str, name: str) -> None:
         body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
         assert self.api.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", body)[0] == 201
+
+    def pods(self, namespace: str) -> list[dict[str, Any]]:
+        return list(self.api.request("GET", f"/api/v1/namespaces/{namespace}/pods")[1]["items"])
 
     def token(self, keys: Keys | None = None) -> str:
         return signed_token(keys or self.lab.aws.keys, endpoint=self.lab.aws.endpoint, cluster="lab")
@@ -269,3 +275,24 @@ def test_kubectl_logs_in_by_the_aws_cli(cluster: Cluster, tmp_path: Path) -> Non
         said = kubectl("get", "pods", "-n", "dev")[1]
         time.sleep(0.5)
     assert "logged in" in said
+
+
+def test_pods_of_an_indexed_job_that_are_created_at_once_get_an_index_each(cluster: Cluster) -> None:
+    pod = cluster.pod("")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "ddp", "uid": "7", "controller": True}
+    pod["metadata"] = {
+        "generateName": "ddp-",
+        "labels": {COMPLETIONS_LABEL: "4"},
+        "ownerReferences": [owner],
+    }
+    assert cluster.api.request("POST", f"{PODS_OF_DEV}?dryRun=All", pod)[0] == 201
+    with ThreadPoolExecutor(5) as pool:
+        answers = list(pool.map(lambda _: cluster.api.request("POST", PODS_OF_DEV, pod), range(5)))
+
+    (refused,) = [told for status, told in answers if status != 201]
+    assert "each of the 4 of Job ddp has a pod" in refused["message"]
+    made = sorted((told for status, told in answers if status == 201), key=lambda one: one["metadata"]["name"])
+    assert [one["spec"]["hostname"] for one in made] == [f"ddp-{number}" for number in range(4)]
+    for number, one in enumerate(made):
+        assert one["metadata"]["name"].startswith(f"ddp-{number}-")
+        assert {"name": "JOB_COMPLETION_INDEX", "value": str(number)} in one["spec"]["containers"][0]["env"]

@@ -63,10 +63,12 @@ def check_fits(file: Path, *, orchestrator: str) -> None:
 
 def submit_manifests(context: Context, *, file: Path, submission: str | None = None) -> str:
     """Apply the objects of a file in order, and return the job's name. Raises: CommandError: it runs, or is refused."""
-    objects = read_manifests(file)
+    given = read_manifests(file)
     with step(f"submit {file.name}") as progress:
-        job = job_of(objects)
+        job = job_of(given)
         client = sign_in(context).client
+        version = _version(client)
+        objects = [_for_version(one, version) for one in given]
         if context.session.cloud == "embedded":
             _check_served(client, objects)
         _make_room(context, job)
@@ -82,10 +84,32 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
             made.append(_files(job, file.parent.resolve(), always=file.name))
         elif submission is not None:
             raise CommandError(f"got --submission, and no pod of {file} takes its Secret {job.name}")
-        _apply(client, [*made, *objects])
+        _apply(client, [*made, *objects], version=version)
         progress.update(f"{len(objects)} objects of job {job}")
     record_event(context, kind=kinds.JOB_SUBMITTED, job=str(job))
     return str(job)
+
+
+def _version(client: KubernetesClient) -> str:
+    """Return the server's version, such as 1.20."""
+    try:
+        found = client.get("/version")
+    except KubernetesError as error:
+        raise CommandError(f"the cluster's version is not known: {error}", exit_code=1) from None
+    return f"{found['major']}.{found['minor'].rstrip('+')}"
+
+
+def _for_version(thing: Object, version: str) -> Object:
+    from holdfast.localcloud.kubernetes.older_server import IndexedJobError, for_server
+
+    what = f"{thing['kind']} {thing['metadata']['name']}"
+    try:
+        changed = for_server(thing, minor=int(version.partition(".")[2]))
+    except IndexedJobError as error:
+        raise CommandError(f"{what} was refused: {error}") from None
+    if changed != thing:
+        tell(f"{what}: adapted to Kubernetes {version}")
+    return changed
 
 
 def _make_room(context: Context, job: JobName) -> None:
@@ -147,6 +171,7 @@ class _ServedKinds:
         return found
 
 
+_UNDECLARED = "not declared in schema"
 _RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are installed"
 
 
@@ -182,7 +207,7 @@ def _rights(client: KubernetesClient) -> Rights:
     )
 
 
-def _apply(client: KubernetesClient, objects: Sequence[Object]) -> None:
+def _apply(client: KubernetesClient, objects: Sequence[Object], *, version: str) -> None:
     served = _ServedKinds(client)
     for one in objects:
         metadata = one["metadata"]
@@ -192,5 +217,6 @@ def _apply(client: KubernetesClient, objects: Sequence[Object]) -> None:
         try:
             client.apply(resource.path(namespace=namespace, name=metadata["name"]), body)
         except KubernetesError as error:
+            lacks = f"; this cluster runs Kubernetes {version}" if _UNDECLARED in str(error) else ""
             what = f"{one['kind']} {metadata['name']}"
-            raise CommandError(f"{what} was refused: {error}", exit_code=1) from None
+            raise CommandError(f"{what} was refused: {error}{lacks}", exit_code=1) from None

@@ -265,7 +265,7 @@ class Clusters:
             if running is None:
                 running = self._prepare(cluster, binaries=binaries, network=network, gateway=gateway)
             running.plane.start(on_boot=running.access.serve, is_over=self._stopping.is_set)
-            running.access.announce(running.plane.api)
+            running.access.announce()
             self._commons.serve(gateway=gateway, cluster_name=cluster.name, api=running.plane.api)
         except (NodeError, KubernetesError, OSError) as error:
             self._rests_until[cluster.key] = time.monotonic() + AGAIN_AFTER_S
@@ -300,6 +300,7 @@ class Clusters:
             account=self._account,
             directory=directory / "access",
             nodes_endpoint=f"http://{gateway}:{AWS_PORT}",
+            api=plane.api,
         )
         route = self._fleet.route
         roster = Roster(api=plane.api, route=lambda pods, address: route(pods, via=address), on_change=self._on_change)

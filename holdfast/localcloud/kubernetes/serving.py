@@ -10,6 +10,7 @@ from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, TRAINING_ENVIRONMENT
 from holdfast.localcloud.kubernetes import access, images
 from holdfast.localcloud.kubernetes.control import KEYS, WEBHOOK_CLIENT, WEBHOOK_PORT, Authority
+from holdfast.localcloud.kubernetes.older_server import COMPLETIONS_LABEL, Indexes
 from holdfast.localcloud.nodes import Fleet, Node, python_mounts
 from holdfast.localcloud.supervision import Worker, together
 from holdfast_common import KubernetesClient
@@ -50,7 +51,14 @@ class AccessService:
     """Access reviews of one cluster; ``nodes_endpoint``: URL of the embedded AWS for nodes and pods."""
 
     def __init__(
-        self, *, cluster_name: str, authority: Authority, account: Account, directory: Path, nodes_endpoint: str
+        self,
+        *,
+        cluster_name: str,
+        authority: Authority,
+        account: Account,
+        directory: Path,
+        nodes_endpoint: str,
+        api: KubernetesClient,
     ) -> None:
         port = account.endpoint.rpartition(":")[2].rstrip("/")
         hosts = (f"localhost:{port}", f"127.0.0.1:{port}", nodes_endpoint.removeprefix("http://"))
@@ -62,6 +70,10 @@ class AccessService:
             pod_endpoint=nodes_endpoint,
         )
         self._access = access.Access(settings=settings, eks=account.client("eks"))
+        self._api = api
+        self._indexes = Indexes(
+            pods=lambda namespace: api.items(f"/api/v1/namespaces/{namespace}/pods", labelSelector=COMPLETIONS_LABEL)
+        )
         self._certificates = _write_certificates(directory, authority)
         self._authority = authority
         self._server: access.AccessServer | None = None
@@ -73,15 +85,17 @@ class AccessService:
             return
         self.stop()
         listener = node.listen(_LOCAL, WEBHOOK_PORT)
-        self._server = access.AccessServer(access=self._access, listener=listener, certificates=self._certificates)
+        self._server = access.AccessServer(
+            access=self._access, indexes=self._indexes, listener=listener, certificates=self._certificates
+        )
         self._server.start()
         self._serves = node.pid
 
-    def announce(self, api: KubernetesClient) -> None:
+    def announce(self) -> None:
         webhook = access.pod_webhook(address=f"{_LOCAL}:{WEBHOOK_PORT}", authority_pem=self._authority.certificate)
         name = webhook["metadata"]["name"]
         path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"
-        api.apply(path, webhook, manager="eks", force=True)
+        self._api.apply(path, webhook, manager="eks", force=True)
 
     def stop(self) -> None:
         if self._server is not None:

@@ -25,6 +25,7 @@ from holdfast.localcloud.containers import ImageStore
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.kubernetes, pytest.mark.timeout(1500)]
 
 CASES = Path(__file__).parents[2] / "cases" / "ordinary_jobs" / "eks"
+OWN_ENVIRONMENT = CASES.parent / "pods" / "own-venv.yaml"
 KINDS, AT_LEAST = 10, 8
 ENDS_WITHIN_S = 240.0
 IMAGES = ("123456789012.dkr.ecr.us-west-2.amazonaws.com/team/pytorch:2.8", "busybox:1.28")
@@ -136,7 +137,7 @@ class Cluster:
         assert not check or done.returncode == 0, done.stderr
         return done.stdout
 
-    def submit(self, file: str) -> "subprocess.CompletedProcess[str]":
+    def submit(self, file: str | Path) -> "subprocess.CompletedProcess[str]":
         done: subprocess.CompletedProcess[str] = self.product.run("submit", str(CASES / file), "--json", check=False)
         return done
 
@@ -234,6 +235,20 @@ def test_a_manifest_does_what_its_source_says(cluster: Cluster, case: Case | Ser
     output = cluster.output(case.job)
     assert row["state"] == "Complete", (row, output)
     assert not_printed(case.lines, output) == [], output
+
+
+def test_an_environment_of_the_user_is_what_all_programs_of_a_pod_run_in(cluster: Cluster) -> None:
+    submitted = cluster.submit(OWN_ENVIRONMENT)
+    assert submitted.returncode == 0, submitted.stderr
+    row = cluster.ended("own-venv")
+    output = cluster.output("own-venv")
+    assert row["state"] == "Complete", output
+    assert "programs of the image run" in output
+    for program in ("python", "torchrun", "launcher"):
+        assert output.count(f"{program} mine PYTHONPATH /fsx/venv 2") == 1, output
+    (refused,) = [line for line in output if line.startswith("holdfast-run: ")]
+    assert refused.startswith("holdfast-run: /fsx/bare/bin/python3 has no numpy, torch, xxhash; run: ")
+    assert output[-1] == "exit code 2"
 
 
 def goes_on(cluster: Cluster, case: Served) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.localcloud.kubernetes.access.server import ADMIT, AUTHENTICATE, AUTHORIZE
+from holdfast.localcloud.kubernetes.access.server import ADMIT, AUTHENTICATE, AUTHORIZE, INDEX
+from holdfast.localcloud.kubernetes.older_server import COMPLETIONS_LABEL
 
 WEBHOOK = "pod-identity-webhook"
 KEPT = "5s"
@@ -82,28 +83,36 @@ class ApiServerSide:
 
 def pod_webhook(*, address: str, authority_pem: bytes) -> dict[str, Any]:
     """Return the MutatingWebhookConfiguration to apply to a ready API server."""
+
+    def hook(name: str, path: str, label: str, operator: str, **more: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "clientConfig": {
+                "url": f"https://{address}{path}",
+                "caBundle": base64.b64encode(authority_pem).decode(),
+            },
+            "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
+            "objectSelector": {"matchExpressions": [{"key": label, "operator": operator}]},
+            "timeoutSeconds": 10,
+            "admissionReviewVersions": ["v1", "v1beta1"],
+            **more,
+        }
+
+    eks = {"failurePolicy": "Ignore", "sideEffects": "None", "reinvocationPolicy": "IfNeeded"}
+    # A pod without its index would do the work of another one.
+    own = {"failurePolicy": "Fail", "sideEffects": "NoneOnDryRun"}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": WEBHOOK},
         "webhooks": [
-            {
-                "name": "iam-for-pods.amazonaws.com",
-                "clientConfig": {
-                    "url": f"https://{address}{ADMIT}",
-                    "caBundle": base64.b64encode(authority_pem).decode(),
-                },
-                "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
-                "objectSelector": {
-                    "matchExpressions": [
-                        {"key": "eks.amazonaws.com/skip-pod-identity-webhook", "operator": "DoesNotExist"}
-                    ]
-                },
-                "failurePolicy": "Ignore",
-                "sideEffects": "None",
-                "timeoutSeconds": 10,
-                "reinvocationPolicy": "IfNeeded",
-                "admissionReviewVersions": ["v1", "v1beta1"],
-            }
+            hook(
+                "iam-for-pods.amazonaws.com",
+                ADMIT,
+                "eks.amazonaws.com/skip-pod-identity-webhook",
+                "DoesNotExist",
+                **eks,
+            ),
+            hook("indexes.holdfast.dev", INDEX, COMPLETIONS_LABEL, "Exists", **own),
         ],
     }

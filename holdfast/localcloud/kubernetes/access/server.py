@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.kubernetes.access.reviews import Access, Review
+from holdfast.localcloud.kubernetes.older_server import Indexes
 from holdfast.localcloud.supervision import MOST_CONNECTIONS, HttpService, RequestHandler
 
-AUTHENTICATE, AUTHORIZE, ADMIT = "/authenticate", "/authorize", "/pods"
+AUTHENTICATE, AUTHORIZE, ADMIT, INDEX = "/authenticate", "/authorize", "/pods", "/indexes"
 MOST_BYTES = 8 << 20
 """Of a review: one of a pod holds the pod, of which the API server takes three mebibytes."""
 HANDSHAKE_S = 5.0
@@ -32,11 +33,18 @@ class Certificates:
 
 
 class AccessServer(HttpService):
-    def __init__(self, *, access: Access, listener: socket.socket, certificates: Certificates) -> None:
+    def __init__(
+        self, *, access: Access, indexes: Indexes, listener: socket.socket, certificates: Certificates
+    ) -> None:
         class Handler(_Handler):
             pass
 
-        Handler.answers = {AUTHENTICATE: access.authenticate, AUTHORIZE: access.authorize, ADMIT: access.admit}
+        Handler.answers = {
+            AUTHENTICATE: access.authenticate,
+            AUTHORIZE: access.authorize,
+            ADMIT: access.admit,
+            INDEX: indexes.admit,
+        }
         Handler.client_name = certificates.client_name
         Handler.context = _context(certificates)
         # One caller, the API server, which keeps its connections.

@@ -35,6 +35,8 @@ class Server:
         self.applied: list[dict[str, Any]] = []
 
     def get(self, path: str) -> dict[str, Any]:
+        if path == "/version":
+            return {"major": "1", "minor": "20+"}
         if path not in SERVED:
             raise KubernetesError(404, "not found")
         return {"resources": SERVED[path]}
@@ -43,6 +45,10 @@ class Server:
         return []
 
     def apply(self, _path: str, body: dict[str, Any]) -> None:
+        if "suspend" in body.get("spec", {}):
+            raise KubernetesError(
+                500, "failed to create typed patch object: .spec.suspend: field not declared in schema"
+            )
         self.applied.append(body)
 
 
@@ -61,9 +67,9 @@ def submit(file: Path) -> str:
     return submit_manifests(context, file=file)
 
 
-def manifest(folder: Path, *, kind: str = "Job", version: str = "batch/v1") -> Path:
+def manifest(folder: Path, *, kind: str = "Job", version: str = "batch/v1", spec: str = "") -> Path:
     file = folder / "job.yaml"
-    file.write_text(JOB.format(kind=kind, version=version))
+    file.write_text(JOB.format(kind=kind, version=version).replace("spec:\n", f"spec:\n  {spec}\n", 1))
     return file
 
 
@@ -107,3 +113,19 @@ def test_a_kind_that_is_not_installed_is_refused_before_anything_is_applied(tmp_
     with pytest.raises(CommandError, match=r"MPIJob train was refused: this cluster has no mpi\.example/v1; allowed:"):
         submit(file)
     assert server.applied == []
+
+
+def test_an_indexed_job_is_adapted_to_an_older_server_and_told_of(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submit(manifest(tmp_path, spec="completionMode: Indexed\n  completions: 2"))
+    applied = server.applied[-1]["spec"]
+    assert applied["template"]["metadata"]["labels"] == {"holdfast.dev/indexed-completions": "2"}
+    assert "completionMode" not in applied
+    assert "Job train: adapted to Kubernetes 1.20\n" in capsys.readouterr().err
+
+
+def test_a_field_that_the_server_lacks_is_refused_with_the_servers_version(tmp_path: Path, server: Server) -> None:
+    with pytest.raises(CommandError, match=r"\.spec\.suspend: field not declared in schema; .* Kubernetes 1\.20$"):
+        submit(manifest(tmp_path, spec="suspend: true"))
+    assert "Job" not in [one["kind"] for one in server.applied]
