@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def test_environments_of_a_new_repository_have_no_finding_and_the_schema_beside_
     )
 
     assert done.exit_code == 0, done.output
+    assert f"sudo {Path(sys.executable).parent}/holdfast up local" in done.output.replace("\n", "")
     environments = tmp_path / "own/environments"
     assert (environments / "environment.schema.json").read_text() == schema_text()
     for name in ("lab", "local"):
