@@ -11,13 +11,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-from distributions import LICENSES, ROOT, Distribution, distributions
+from distributions import LICENSES, ROOT, Distribution, distributions, settings
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the wheels of this repository.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="where they go; default: dist")
-    for wheel in build(parser.parse_args().folder):
+    folder = parser.parse_args().folder
+    try:
+        wheels = build(folder)
+    except subprocess.CalledProcessError:
+        needed = " ".join(settings()["build-system"]["requires"])
+        sys.exit(
+            f"no wheels: pip's reason is above; if it is the build tools: {sys.executable} -m pip install '{needed}'"
+        )
+    for wheel in wheels:
         print(wheel)
 
 
@@ -30,8 +38,9 @@ def build(folder: Path, *, python: str = sys.executable) -> list[Path]:
     """
     with tempfile.TemporaryDirectory() as stages:
         sources = [stage(each, Path(stages) / each.name) for each in distributions().values()]
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-        subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", folder, *sources], check=True)
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
+        here = ("--no-build-isolation", "--check-build-dependencies", "--wheel-dir", folder)
+        subprocess.run([*pip, *here, *sources], check=True)
     return sorted(folder.glob("holdfast*.whl"))
 
 

@@ -57,7 +57,8 @@ class Distribution:
         own = {name for name in distributions() if name != self.name}
         pinned = [f"{each}=={self.version}" if each in own else each for each in self.requires]
         lines = [
-            '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n',
+            f"[build-system]\nrequires = {json.dumps(settings()['build-system']['requires'])}",
+            'build-backend = "setuptools.build_meta"\n',
             "[project]",
             *(
                 f"{key} = {json.dumps(value)}"

@@ -1,6 +1,7 @@
 """From an empty folder to a rehearsed node loss, by the commands of docs/learn/own-repository.md, from wheels alone."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,15 +72,20 @@ def newcomer(repository: Path, tmp_path: Path, traces: Any) -> Iterator[Newcomer
     assert not user.home.exists()
 
 
-def test_an_empty_folder_becomes_a_rehearsed_node_loss(newcomer: Newcomer) -> None:
-    newcomer.run("init", "--name", "lab", "--yes")
-    newcomer.run("check", "lab", "--offline")
-    newcomer.run("up", "local")
-    job = json.loads(newcomer.run("submit", "jobs/train/train.sbatch", "--json"))["job_id"]
+def test_an_empty_folder_becomes_a_rehearsed_node_loss_by_the_commands_of_the_page(
+    newcomer: Newcomer, repository: Path
+) -> None:
+    page = (repository / "docs/learn/own-repository.md").read_text()
+    for command in commands(page, "Start"):
+        newcomer.run(*command)
+    up, submit, status, (kill_node, _), incidents, down = commands(page, "Rehearse")
+    newcomer.run(*up)
+    newcomer.run(*submit)
     eventually(newcomer.steps, "progress of the job")
+    assert "train" in newcomer.run(*status)
 
     workers = [node for node in newcomer.nodes() if node["instance_group"] == "workers"]
-    killed = json.loads(newcomer.run("kill-node", workers[0]["instance_id"], "--json"))["instance_id"]
+    killed = json.loads(newcomer.run(kill_node, workers[0]["instance_id"], "--json"))["instance_id"]
     reached = newcomer.steps()[-1]
 
     eventually(lambda: newcomer.steps()[-1] > reached, "progress after the loss")
@@ -88,8 +94,15 @@ def test_an_empty_folder_becomes_a_rehearsed_node_loss(newcomer: Newcomer) -> No
         "the replacement",
     )
     assert len(replaced) == 6
-    assert str(job) in newcomer.run("jobs")
+    assert "repaired" in newcomer.run(*incidents)
     assert "node_lost" in {json.loads(line)["kind"] for line in newcomer.run("events", "--json").splitlines()}
+    newcomer.run(*down)
+
+
+def commands(page: str, heading: str) -> list[list[str]]:
+    """Arguments of ``holdfast`` in the first block of shell below a heading of a page, in their order."""
+    block = page.partition(f"\n## {heading}\n")[2].partition("```sh\n")[2].partition("```")[0]
+    return [words.split() for words in re.findall(r"^(?:sudo \.venv/bin/)?holdfast (.*)", block, re.MULTILINE)]
 
 
 def test_without_the_stacks_wheel_up_names_the_package_to_install(tmp_path: Path) -> None:

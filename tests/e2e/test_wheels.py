@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * DEADLINE_S)]
 ABSENT = {
     "holdfast-common": ("holdfast", "numpy", "yaml", "boto3"),
     "holdfast-agent": ("holdfast", "holdfast_runtime", "numpy", "yaml", "boto3"),
+    "holdfast-operator": ("holdfast", "holdfast_runtime", "holdfast_agent", "numpy", "boto3"),
     "holdfast-runtime": ("holdfast", "aws_cdk", "boto3", "moto", "pydantic", "yaml"),
     "holdfast-rules": ("aws_cdk", "holdfast_constructs", "holdfast_runtime", "moto", "torch", "typer"),
     "holdfast-constructs": ("holdfast.cli", "holdfast.localcloud", "holdfast_runtime", "moto", "torch", "typer"),

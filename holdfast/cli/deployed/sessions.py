@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
-from holdfast.cli.terminal import CommandError
+from holdfast.cli.terminal import CommandError, sudo_command
 from holdfast.localcloud import LocalCloud, from_environment
 from holdfast.localcloud.home import Keys
 from holdfast.localcloud.processes import holder_of
@@ -183,7 +183,7 @@ def recorded(home: Path, *, environment: str | None = None) -> Session | None:
     except (json.JSONDecodeError, TypeError):
         raise CommandError(f"{path} is not a session of this version; run: holdfast down") from None
     except PermissionError:
-        raise CommandError(f"{home} cannot be read by this user; run the command as root") from None
+        raise CommandError(f"{home} cannot be read by this user; run: {sudo_command()}") from None
 
 
 def environments(home: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """Deployment: preflight checks, CDK as a child process, wait for nodes."""
 
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.app import BUILT_IN, app_folder, check_packages
+from holdfast.cli.deploying.app import BUILT_IN, WHEELS, app_folder, check_packages
 from holdfast.cli.deploying.capacity import Capacity
 from holdfast.cli.deploying.cdk import Cdk
 from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
@@ -16,6 +16,7 @@ __all__ = [
     "BUILT_IN",
     "ROLLED_BACK",
     "STUCK",
+    "WHEELS",
     "Capacity",
     "Cdk",
     "Stage",

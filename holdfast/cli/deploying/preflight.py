@@ -10,7 +10,7 @@ from typing import Literal
 
 from holdfast.catalog import local_nodes
 from holdfast.cli.deploying.capacity import Capacity
-from holdfast.cli.terminal import CommandError, step
+from holdfast.cli.terminal import CommandError, step, sudo_command
 
 PROGRAMS = {
     "slurmctld": "slurmctld",
@@ -41,9 +41,9 @@ def check_system() -> None:
         raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
     if os.geteuid() != 0:
         command = install_command()
-        first = f"; first: sudo {command}" if command else ""
+        first = f"sudo {command} && " if command else ""
         raise CommandError(
-            f"the local cloud creates namespaces and mounts, which requires root; run it with sudo{first}"
+            f"the local cloud creates namespaces and mounts, which requires root; run: {first}{sudo_command()}"
         )
 
 

@@ -1,6 +1,5 @@
 """Writes a repository: all of its files, or none."""
 
-import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,5 +56,5 @@ def _make_folders(folder: Path, made: list[Path]) -> None:
 
 
 def _remove(path: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):  # what was about to be made
+    if os.path.lexists(path):  # else it was about to be made
         path.rmdir() if path.is_dir() else path.unlink()

@@ -14,6 +14,7 @@ from holdfast.cli.terminal.output import (
     step,
     stream_width,
 )
+from holdfast.cli.terminal.root import sudo_command
 
 __all__ = [
     "FILTER",
@@ -36,5 +37,6 @@ __all__ = [
     "print_output",
     "step",
     "stream_width",
+    "sudo_command",
     "temporary_errors",
 ]

@@ -1,7 +1,9 @@
 """``holdfast init``: what it writes, refuses and leaves."""
 
+import errno
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ def test_environments_of_a_new_repository_have_no_finding_and_the_schema_beside_
     )
 
     assert done.exit_code == 0, done.output
+    assert f"sudo {Path(sys.executable).parent}/holdfast up local" in done.output.replace("\n", "")
     environments = tmp_path / "own/environments"
     assert (environments / "environment.schema.json").read_text() == schema_text()
     for name in ("lab", "local"):
@@ -105,6 +108,17 @@ def test_whatever_interrupts_the_writing_leaves_nothing(
         write_repository(tmp_path / "deep/own", repository_files(Answers(), version="0.1.0"))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_file_system_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)  # there also of what does not exist
+
+    with pytest.raises(CommandError, match=r"/\.github cannot be written: Read-only file system; nothing was written"):
+        write_repository(tmp_path, repository_files(Answers(), version="0.1.0"))
 
 
 @pytest.mark.parametrize(

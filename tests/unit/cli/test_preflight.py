@@ -37,10 +37,19 @@ def test_another_operating_system_is_refused(tmp_path: Path, monkeypatch: pytest
         check_machine(home=tmp_path)
 
 
-def test_a_user_without_root_is_told_to_use_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_root_gets_the_command_that_sudo_finds_with_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
 
-    with pytest.raises(CommandError, match=r"requires root; run it with sudo"):
+    monkeypatch.setattr("sys.argv", ["/home/a/lab/.venv/bin/holdfast", "up", "local"])
+    monkeypatch.setenv("HOLDFAST_HOME", "/home/a/my cloud")
+    monkeypatch.delenv("HOLDFAST_PORT", raising=False)
+
+    with pytest.raises(
+        CommandError,
+        match=r"requires root; run: sudo 'HOLDFAST_HOME=/home/a/my cloud' /home/a/lab/.venv/bin/holdfast up local$",
+    ):
         check_machine(home=tmp_path)
 
 
@@ -53,7 +62,7 @@ def test_a_user_without_root_gets_the_command_for_missing_packages_too(
     )
     monkeypatch.setattr("shutil.which", lambda *_, **__: "/usr/bin/apt-get")
 
-    with pytest.raises(CommandError, match=r"with sudo; first: sudo apt-get install --no-install-recommends munge$"):
+    with pytest.raises(CommandError, match=r"run: sudo apt-get install --no-install-recommends munge && sudo "):
         check_machine(home=tmp_path)
 
 

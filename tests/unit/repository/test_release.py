@@ -1,7 +1,9 @@
 """A release is refused where versions differ, and its signing step reports that it is skipped."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,24 @@ def test_without_a_key_the_signing_step_reports_that_it_is_skipped(
 
     assert capsys.readouterr().out.startswith("signature: skipped: SIGNING_KEY is not set")
     assert not (tmp_path / "SHA256SUMS.asc").exists()
+
+
+def test_wheels_are_not_built_by_an_older_setuptools_and_the_message_has_the_command(
+    tmp_path: Path, repository: Path
+) -> None:
+    older = tmp_path / "setuptools-66.1.1.dist-info"
+    older.mkdir()
+    (older / "METADATA").write_text("Metadata-Version: 2.1\nName: setuptools\nVersion: 66.1.1\n")
+
+    done = subprocess.run(
+        [sys.executable, repository / "scripts/build_wheels.py", tmp_path / "wheels"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "setuptools==66.1.1 is incompatible with setuptools>=77.0.3" in done.stderr
+    assert f"{sys.executable} -m pip install 'setuptools>=77.0.3'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, complete_node, instance, locate, refuse_on_aws
-from holdfast.cli.terminal import CommandError
+from holdfast.cli.terminal import CommandError, sudo_command
 
 
 def ssh(
@@ -22,7 +22,7 @@ def ssh(
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
-        raise CommandError("entering a node's namespaces requires root; run it with sudo")
+        raise CommandError(f"entering a node's namespaces requires root; run: {sudo_command()}")
     target = instance(context, node=node)
     if not target.alive():
         raise CommandError(f"node {node} is not running; see: holdfast status")

@@ -2,7 +2,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from holdfast.cli.terminal import CommandError, console, step
+from holdfast.cli.terminal import CommandError, console, step, sudo_command
 from holdfast.localcloud import LocalCloud, from_environment
 from holdfast.localcloud.processes import HeldError
 
@@ -21,7 +21,7 @@ def down() -> None:
         console.print(f"nothing is up in {local.home}")
         return
     if os.geteuid() != 0:
-        raise CommandError("down removes namespaces and mounts, which requires root; run it with sudo")
+        raise CommandError(f"down removes namespaces and mounts, which requires root; run: {sudo_command()}")
     local.recognise()
     with _held(local):
         if not local.is_claimed():

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.terminal import JSON, Command, CommandError, console, print_json
+from holdfast.cli.terminal import JSON, Command, CommandError, console, print_json, sudo_command
 from holdfast.localcloud import from_environment
 
 app = typer.Typer(no_args_is_help=True, help="Manage container images of the local cloud.")
@@ -108,7 +108,7 @@ def _store() -> Any:
 @contextlib.contextmanager
 def _changed_store(*, verb: str) -> Iterator[Any]:
     if os.geteuid() != 0:
-        raise CommandError("images keep the owners of their files, which requires root; run it with sudo")
+        raise CommandError(f"images keep the owners of their files, which requires root; run: {sudo_command()}")
     local = from_environment()
     with local.held(verb=verb):
         local.claim()

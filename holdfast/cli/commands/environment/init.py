@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.cli.repository import Answers, refusal, repository_files, write_repository
-from holdfast.cli.terminal import CommandError, console, error_console
+from holdfast.cli.terminal import CommandError, console, error_console, sudo_command
 from holdfast.localcloud.home import installed_version
 
 QUESTIONS = {
@@ -51,8 +51,9 @@ def init(
     write_repository(folder, files)
     for path in sorted(files):
         console.print(folder / path, soft_wrap=True)
+    up = sudo_command((str(Path(sys.executable).with_name("holdfast")), "up", "local"))
     enter = "" if folder == Path() else f"cd {folder} && "
-    console.print(f"\nnext: {enter}holdfast check {answers.name}, sudo holdfast up local; README.md has the rest")
+    console.print(f"\nnext: {enter}holdfast check {answers.name}, {up}; README.md has the rest", soft_wrap=True)
 
 
 def _ask(field: str, default: str) -> str:

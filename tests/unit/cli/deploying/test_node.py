@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from distributions import distributions
 from holdfast.cli.deploying import (
     BUILT_IN,
+    WHEELS,
     app_folder,
     check_packages,
     find_cdk_cli,
@@ -148,3 +150,21 @@ def test_without_the_stacks_the_package_to_install_is_named(monkeypatch: pytest.
 
     with pytest.raises(CommandError, match=r"a deployment needs .*; run: pip install holdfast-constructs==\d"):
         check_packages()
+
+
+def test_an_older_wheel_beside_a_newer_one_is_named_with_the_command_that_mends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    versions = {"holdfast-rules": "0.0.9", "holdfast-constructs": "0.0.9"}
+    monkeypatch.setattr("importlib.metadata.version", lambda name: versions.get(name, "0.1.0"))
+
+    with pytest.raises(CommandError) as refused:
+        check_packages()
+    assert str(refused.value) == (
+        "got holdfast-constructs 0.0.9, holdfast-rules 0.0.9 beside holdfast-hyperpod 0.1.0; allowed: one version "
+        "for all of them; run: pip install holdfast-constructs==0.1.0 holdfast-rules==0.1.0"
+    )
+
+
+def test_the_wheels_that_are_compared_are_those_of_this_repository() -> None:
+    assert {*WHEELS, "holdfast-hyperpod"} == distributions().keys()

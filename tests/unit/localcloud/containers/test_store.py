@@ -145,7 +145,7 @@ def test_the_command_lists_what_jobs_may_name(tmp_path: Path, monkeypatch: pytes
 def test_a_change_of_the_images_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(CommandError, match="requires root; run it with sudo"):
+    with pytest.raises(CommandError, match="requires root; run: sudo HOLDFAST_HOME="):
         CliRunner().invoke(images_module.app, ["remove", "a"], catch_exceptions=False)
 
 
