@@ -1,6 +1,7 @@
 """Deployments that fail as they would on AWS, and what is left afterwards."""
 
 import json
+import time
 from typing import Any
 
 import boto3
@@ -61,6 +62,7 @@ class Cloud:
             status = str(self.stacks.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"])
             if not status.endswith("_IN_PROGRESS"):
                 return status
+            time.sleep(0.02)
 
     def reasons(self, name: str) -> str:
         events = self.stacks.describe_stack_events(StackName=name)["StackEvents"]

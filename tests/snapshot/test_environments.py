@@ -1,13 +1,14 @@
 """One template per environment. What is meant is asserted in tests/unit; here drift is noticed."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from aws_cdk import assertions
 from deployed import identities, scrub
+from nagging import accepted, accepted_by, nagged
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
@@ -33,17 +34,31 @@ STATEFUL = {
 """A contract: another id replaces the resource, and with it what it holds."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Synthesised:
+    """A template, and what cdk-nag objects to: each as rule and construct path."""
+
+    template: dict[str, Any]
+    objections: list[tuple[str, str]]
+
+
 @pytest.fixture(scope="module")
-def templates(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    root = Path(__file__).parents[2]
-    context = json.loads((root / "cdk.json").read_text())["context"]
+def synthesised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Synthesised]:
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
     found = {}
     for name in ENVIRONMENTS:
-        environment = load(root / "environments" / f"{name}.yaml")
-        app = cdk.App(context=context, analytics_reporting=False)
-        stack = HyperPodStack(app, environment.stack_name, environment=environment)
-        found[name] = assertions.Template.from_stack(stack).to_json()
+        environment = load(ROOT / "environments" / f"{name}.yaml")
+        app = cdk.App(context=context, analytics_reporting=False, outdir=str(tmp_path_factory.mktemp(name)))
+        HyperPodStack(app, environment.stack_name, environment=environment)
+        assembly, objections = nagged(app)
+        template = json.loads((assembly / f"{environment.stack_name}.template.json").read_text())
+        found[name] = Synthesised(template=template, objections=objections)
     return found
+
+
+@pytest.fixture(scope="module")
+def templates(synthesised: dict[str, Synthesised]) -> dict[str, dict[str, Any]]:
+    return {name: each.template for name, each in synthesised.items()}
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -51,6 +66,17 @@ def test_the_template_is_what_was_reviewed(
     name: str, templates: dict[str, dict[str, Any]], snapshot: SnapshotAssertion
 ) -> None:
     assert scrub(templates[name]) == snapshot.use_extension(JSONSnapshotExtension)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_objection_of_cdk_nag_is_accepted_with_a_reason(name: str, synthesised: dict[str, Synthesised]) -> None:
+    assert [objection for objection in synthesised[name].objections if accepted_by(*objection) is None] == []
+
+
+def test_every_accepted_objection_is_one_that_is_made(synthesised: dict[str, Synthesised]) -> None:
+    used = {accepted_by(*objection) for each in synthesised.values() for objection in each.objections}
+
+    assert [why for _, _, why in accepted() if why not in used] == []
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -95,7 +95,7 @@ class Cloud:
             (stack,) = self.of("cloudformation").describe_stacks(StackName=name)["Stacks"]
             if not stack["StackStatus"].endswith("_IN_PROGRESS"):
                 return dict(stack)
-            time.sleep(0.05)
+            time.sleep(0.2)  # each question costs the embedded AWS as much as a step of the deployment
         raise TimeoutError(name)
 
     def why(self, name: str) -> list[str]:

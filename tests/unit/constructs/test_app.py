@@ -42,6 +42,7 @@ def run_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return run
 
 
+@pytest.mark.e2e  # a Node of its own: 12 s of CPU
 def test_cdk_synth_without_validation_leaves_the_rules_of_holdfast(repository: Path, tmp_path: Path) -> None:
     variables = {
         "PATH": os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ["PATH"])),

@@ -40,10 +40,10 @@ def case_of(environment: str, alarm: str) -> AlarmCase:
     return cases[alarm]
 
 
-def named() -> list[Any]:
+def named(*names: str) -> list[Any]:
     """Each alarm once, however many environments have the same."""
     found = {}
-    for name in (*environments(), PLAIN):
+    for name in names:
         for alarm, properties in sorted(alarms_of(name).alarms.items()):
             cluster = properties["AlarmName"].rpartition("-")[0]
             seen = json.dumps(properties, sort_keys=True).replace(cluster, "")
@@ -51,8 +51,7 @@ def named() -> list[Any]:
     return list(found.values())
 
 
-@pytest.mark.parametrize(("environment", "alarm"), named())
-def test_an_alarm_goes_off_when_it_should_and_is_over_when_its_cause_is(environment: str, alarm: str) -> None:
+def goes_off(environment: str, alarm: str) -> None:
     stack, case = alarms_of(environment), case_of(environment, alarm)
     properties = stack.alarms[alarm]
     minutes = (case.over if case.over is not None else case.at) + 1
@@ -63,12 +62,27 @@ def test_an_alarm_goes_off_when_it_should_and_is_over_when_its_cause_is(environm
     assert [state for _, _, state in told if state == "ALARM"] == (["ALARM"] if topic else [])
 
 
-@pytest.mark.parametrize(("environment", "alarm"), named())
-def test_an_alarm_stays_quiet_without_its_cause(environment: str, alarm: str) -> None:
+def stays_quiet(environment: str, alarm: str) -> None:
     stack, case = alarms_of(environment), case_of(environment, alarm)
     states, _ = stack.states(alarm, case.quiet(stack.alarms[alarm]), minutes=LONG)
     assert "ALARM" not in states
     assert states[-1] == "OK"
+
+
+@pytest.mark.parametrize(("environment", "alarm"), named(*environments()))
+def test_an_alarm_goes_off_when_it_should_and_is_over_when_its_cause_is(environment: str, alarm: str) -> None:
+    goes_off(environment, alarm)
+
+
+@pytest.mark.parametrize(("environment", "alarm"), named(*environments()))
+def test_an_alarm_stays_quiet_without_its_cause(environment: str, alarm: str) -> None:
+    stays_quiet(environment, alarm)
+
+
+def test_the_alarms_of_the_construct_by_itself_go_off_and_stay_quiet() -> None:
+    for alarm in alarms_of(PLAIN).alarms:
+        goes_off(PLAIN, alarm)
+        stays_quiet(PLAIN, alarm)
 
 
 def test_every_case_is_of_an_alarm_and_in_the_table_of_the_docs() -> None:

@@ -21,7 +21,7 @@ def named_by(path: Path) -> dict[str, list[str]]:
     """Row to the test functions of one file that name it, by ``@pytest.mark.documented(...)`` alone."""
     found: dict[str, list[str]] = {}
     text = path.read_text()
-    for node in ast.walk(ast.parse(text)) if "mark.documented" in text else ():
+    for node in ast.parse(text).body if "mark.documented" in text else ():
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             for mark in node.decorator_list:
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.documented":
