@@ -126,7 +126,7 @@ def test_memory_does_not_grow_with_the_events() -> None:
 def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
     good = [report(second) for second in (3, 1, 2)]
 
-    assert list(stored((line + b"\n" for line in lines_of(good)))) == sorted(good, key=lambda event: event.time_ns)
+    assert list(stored(line + b"\n" for line in lines_of(good))) == sorted(good, key=lambda event: event.time_ns)
 
 
 def test_a_log_without_any_event_is_refused_with_its_first_bad_line(tmp_path: Path) -> None:
