@@ -9,6 +9,7 @@ __all__ = [
     "alarm_states",
     "evaluation",
     "filter_patterns",
+    "log_bound",
     "log_metrics",
     "metric_math",
     "not_evaluated",
