@@ -44,7 +44,8 @@ def worker(lab: HyperPodLab) -> tuple[str, str]:
                 return instance_id, host
         return None
 
-    return eventually(found)
+    usable: tuple[str, str] = eventually(found)
+    return usable
 
 
 def mark(lab: HyperPodLab, host: str, *, state: str, reason: str) -> None:
