@@ -13,6 +13,7 @@ import yaml
 from deployments import NAMES, ROOT, Cloud, document, synthesise
 from known_settings import known_to_aws
 from typer.testing import CliRunner
+from unlinted import unlinted
 
 from holdfast.cli.commands.environment import diff
 from holdfast.config import Environment, Slurm, load
@@ -32,6 +33,13 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         made = Cloud(aws.client_arguments, home=aws.home)
         yield made
         made.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_cfn_lint() -> Iterator[None]:
+    """The snapshot tests judge the same templates with it."""
+    with unlinted():
+        yield
 
 
 def named(found: Mapping[str, Any]) -> set[str]:

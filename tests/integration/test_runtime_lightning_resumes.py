@@ -11,35 +11,35 @@ from torch import Tensor
 if importlib.util.find_spec("pytorch_lightning") is None:
     pytest.skip("needs pytorch_lightning", allow_module_level=True)
 
-import pytorch_lightning as pl
-
-from holdfast_runtime.lightning import HoldfastStrategy
 from holdfast_runtime.snapshots import ReplicaCheckpoints
 
 BATCHES, STEPS = 5, 12
 
 
-class Module(pl.LightningModule):
-    """Writes down epoch, batch, learning rate and loss of each step."""
-
-    def __init__(self, seen: list[tuple[int, int, float, float]]) -> None:
-        super().__init__()
-        self.layer = torch.nn.Linear(4, 1)
-        self.see = seen.append  # a list of the module would be part of its state
-
-    def training_step(self, batch: list[Tensor], index: int) -> Tensor:
-        loss: Tensor = self.layer(batch[0]).square().mean()
-        rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
-        self.see((self.current_epoch, index, rate, float(loss)))
-        return loss
-
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-
 def fit(folder: Path, *, steps: int) -> list[tuple[int, int, float, float]]:
+    import pytorch_lightning as pl  # 1.3 s, in each process that collects tests
+
+    from holdfast_runtime.lightning import HoldfastStrategy
+
+    class Module(pl.LightningModule):
+        """Writes down epoch, batch, learning rate and loss of each step."""
+
+        def __init__(self, seen: list[tuple[int, int, float, float]]) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 1)
+            self.see = seen.append  # a list of the module would be part of its state
+
+        def training_step(self, batch: list[Tensor], index: int) -> Tensor:
+            loss: Tensor = self.layer(batch[0]).square().mean()
+            rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
+            self.see((self.current_epoch, index, rate, float(loss)))
+            return loss
+
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
+            schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
     seen: list[tuple[int, int, float, float]] = []
     torch.manual_seed(1)
     data = torch.utils.data.TensorDataset(torch.randn(2 * BATCHES, 4, generator=torch.Generator().manual_seed(2)))

@@ -37,6 +37,7 @@ EXCEPTIONS = {
 }
 """By file and word, each with its reason; at most twenty."""
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+ANY = re.compile("|".join(WORDS))
 WORD = re.compile(r"(?<![\w-])[a-z]+(?![\w-])")
 
 
@@ -60,6 +61,8 @@ def texts_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def unwanted_words(source: str) -> list[tuple[int, str]]:
     """Line and word of each name and text that has one."""
+    if not ANY.search(source.lower()):
+        return []
     tree = ast.parse(source)
     words = [(line, part.lower()) for line, name in names_in(tree) for part in PART.findall(name)]
     words += [(line, word) for line, text in texts_in(tree) for word in WORD.findall(text.lower())]
