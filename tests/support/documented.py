@@ -42,7 +42,7 @@ class Case:
         return any(re.search(rf"(?<![A-Za-z_]){re.escape(word)}(?![A-Za-z_])", text) for word in self.at.split("|"))
 
 
-class _Tags(yaml.CSafeLoader):
+class _Tags(yaml.SafeLoader):
     """YAML with CloudFormation's short tags, read as the long forms."""
 
 
