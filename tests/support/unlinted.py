@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.validation.cfn_lint import engine
-from holdfast.validation.from_template import report
+from holdfast.validation.cfn_lint import Linted
 
 
 @contextmanager
 def unlinted() -> Iterator[None]:
     """Holdfast's rules alone, also in the validation of the CDK."""
 
-    def nothing(*_: Any, **__: Any) -> engine.Linted:
-        return engine.Linted(findings=[])
+    def nothing(*_: Any, **__: Any) -> Linted:
+        return Linted(findings=[])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "lint", nothing)
+        patch.setattr("holdfast.validation.from_template.report.lint", nothing)
         yield
