@@ -58,6 +58,21 @@ def test_what_was_deleted_is_deployed_again(name: str, account: Cloud, tmp_path:
     assert not {line for line in left if f"again-{name}" in line and line.startswith(("eks ", "sagemaker "))}
 
 
+def test_what_runs_on_nodes_is_installed_by_a_second_deployment(account: Cloud, tmp_path: Path) -> None:
+    found = document("eks-p5", account, stack="later")
+    addons = []
+    for install in (False, True):
+        found["eks"]["install_on_nodes"] = install
+        (tmp_path / str(install)).mkdir()
+        stack, template = synthesise(found, account, tmp_path / str(install))
+        made = account.update(stack, template) if install else account.create(stack, template)
+        addons.append(set(account.of("eks").list_addons(clusterName="later")["addons"]))
+        assert made["StackStatus"] == ("UPDATE_COMPLETE" if install else "CREATE_COMPLETE"), account.why(stack)
+
+    assert addons[0] == {"eks-pod-identity-agent", "kube-proxy", "vpc-cni"}
+    assert {"coredns", "aws-fsx-csi-driver", *addons[0]} < addons[1]
+
+
 def changed(cloud: Cloud, stack: str, template: dict[str, Any], **more: Any) -> str:
     """The stack's status after a change set of it, as the CDK CLI makes one; or why the change set failed."""
     client, named = cloud.of("cloudformation"), {"StackName": stack, "ChangeSetName": "cdk-deploy"}

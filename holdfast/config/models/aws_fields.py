@@ -66,7 +66,7 @@ DatasetName = Annotated[
 WeeklyTime = Annotated[
     str,
     Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$"),
-    Allowed("day of the week from 1, Monday, to 7, with hour and minute in UTC", "7:03:00"),
+    Allowed("day of the week from 1, Monday, to 7, with hour and minute in UTC, in quotes", '"7:03:00"'),
 ]
 """FSx API reference, WeeklyTime."""
 Account = Annotated[
