@@ -1,6 +1,6 @@
 """
-Deploy, delete, deploy again with ``on_delete: Retain``: data, logs and their network stay, nothing of them is in the
-way, and the second deployment goes on with the logs.
+First deployments without capacity; and deploy, delete, deploy again with ``on_delete: Retain``: data, logs and their
+network stay, nothing of them is in the way, and the second deployment goes on with the logs.
 
 Sources: CloudFormation template reference, "DeletionPolicy attribute"; user guide, "Import AWS resources into a
 CloudFormation stack automatically".
@@ -8,6 +8,7 @@ CloudFormation stack automatically".
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,22 @@ def test_what_runs_on_nodes_is_installed_by_a_second_deployment(account: Cloud, 
 
     assert addons[0] == {"eks-pod-identity-agent", "kube-proxy", "vpc-cni"}
     assert {"coredns", "aws-fsx-csi-driver", *addons[0]} < addons[1]
+
+
+@pytest.mark.parametrize(("install", "status"), [(False, "CREATE_COMPLETE"), (True, "ROLLBACK_COMPLETE")])
+def test_a_deployment_without_capacity_rolls_back_unless_it_installs_nothing_on_nodes(
+    install: bool, status: str, account: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.localcloud.aws.sagemaker.clusters.PROVISIONING", timedelta(days=1))
+    found = document("eks-p5", account, stack=f"scarce-{install}".lower())
+    found["eks"]["install_on_nodes"] = install
+    stack, template = synthesise(found, account, tmp_path)
+
+    made = account.create(stack, template)
+    account.delete(stack)
+
+    assert made["StackStatus"] == status
+    assert bool([line for line in account.why(made["StackId"]) if "no node of HyperPod cluster" in line]) is install
 
 
 def changed(cloud: Cloud, stack: str, template: dict[str, Any], **more: Any) -> str:

@@ -58,7 +58,7 @@ def wait(event: Mapping[str, Any], *, count: CountNodes, left_s: Callable[[], fl
     return Outcome(
         physical_id=physical_id,
         reason=f"no node of HyperPod cluster {name} is ready in Kubernetes ({seen}); look at its events and at the "
-        f"logs of its nodes in /aws/sagemaker/Clusters/{name}",
+        f"logs of its nodes in /aws/sagemaker/Clusters/{name}; for scarce capacity set install_on_nodes to false",
     )
 
 

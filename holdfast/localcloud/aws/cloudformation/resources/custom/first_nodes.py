@@ -38,7 +38,7 @@ class FirstNodes(ResourceHandler):
             return made
         raise ResourceError(
             f"no node of HyperPod cluster {name} is ready in Kubernetes (none yet); look at its events and at the "
-            f"logs of its nodes in /aws/sagemaker/Clusters/{name}"
+            f"logs of its nodes in /aws/sagemaker/Clusters/{name}; for scarce capacity set install_on_nodes to false"
         )
 
     def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
