@@ -1,6 +1,6 @@
 """
 First deployments without capacity; and deploy, delete, deploy again with ``on_delete: Retain``: data, logs and their
-network stay, nothing of them is in the way, and the second deployment goes on with the logs.
+network stay, nothing of them is in the way, and the second deployment continues the logs.
 
 Sources: CloudFormation template reference, "DeletionPolicy attribute"; user guide, "Import AWS resources into a
 CloudFormation stack automatically".

@@ -41,6 +41,16 @@ def settled(stacks: Any, name: str) -> str:
             return status
 
 
+def refused(stacks: Any, name: str, template: str) -> tuple[str, dict[str, Any]]:
+    """Why the change set of a new stack failed, and its event."""
+    named = {"StackName": name, "ChangeSetName": "first"}
+    made = stacks.create_change_set(**named, ChangeSetType="CREATE", TemplateBody=template)
+    described = stacks.describe_change_set(**named)
+    (event,) = stacks.describe_events(ChangeSetName=made["Id"])["OperationEvents"]
+    assert described["Status"] == "FAILED"
+    return str(described["StatusReason"]), event
+
+
 def kept_group(name: str, policy: str) -> str:
     thing = {"Type": "AWS::Logs::LogGroup", "DeletionPolicy": policy, "Properties": {"LogGroupName": name}}
     return json.dumps({"Resources": {"Thing": thing}})
@@ -52,30 +62,22 @@ def body(kind: str, **properties: Any) -> str:
 
 def test_a_change_set_fails_for_properties_that_are_wrong_and_events_tell_which(stacks: Any) -> None:
     template = body("AWS::EC2::VPC", CidrBlock="10.0.0.0/16", Nope=1)
-    named = {"StackName": "early", "ChangeSetName": "first"}
 
-    made = stacks.create_change_set(**named, ChangeSetType="CREATE", TemplateBody=template)
-    told = stacks.describe_change_set(**named)
-    (event,) = stacks.describe_events(ChangeSetName=made["Id"])["OperationEvents"]
+    reason, event = refused(stacks, "early", template)
 
-    assert told["Status"] == "FAILED"
-    assert "[AWS::EarlyValidation::PropertyValidation]" in told["StatusReason"]
+    assert "[AWS::EarlyValidation::PropertyValidation]" in reason
     assert (event["EventType"], event["LogicalResourceId"]) == ("VALIDATION_ERROR", "Thing")
     assert event["ValidationStatusReason"] == "#: extraneous key [Nope] is not permitted"
     assert event["ValidationPath"] == "/Resources/Thing/Properties"
 
 
-def test_a_change_set_fails_for_a_name_that_somebody_has(stacks: Any, logs: Any) -> None:
+def test_a_change_set_fails_for_a_name_that_exists(stacks: Any, logs: Any) -> None:
     logs.create_log_group(logGroupName="/taken")
     template = body("AWS::Logs::LogGroup", LogGroupName="/taken")
-    named = {"StackName": "second", "ChangeSetName": "first"}
 
-    made = stacks.create_change_set(**named, ChangeSetType="CREATE", TemplateBody=template)
-    told = stacks.describe_change_set(**named)
-    (event,) = stacks.describe_events(ChangeSetName=made["Id"])["OperationEvents"]
+    reason, event = refused(stacks, "second", template)
 
-    assert told["Status"] == "FAILED"
-    assert "[AWS::EarlyValidation::ResourceExistenceCheck]" in told["StatusReason"]
+    assert "[AWS::EarlyValidation::ResourceExistenceCheck]" in reason
     assert event["ValidationName"] == "NAME_CONFLICT_VALIDATION"
     assert (
         event["ValidationStatusReason"]

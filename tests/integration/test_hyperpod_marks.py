@@ -66,7 +66,7 @@ def test_a_marked_node_that_stops_answering_is_replaced_and_not_rebooted(lab: Hy
     mark(lab, host, state="fail", reason="Action:Replace")
     ok(lab.fleet.node(instance_id), "sh", "-c", "kill -STOP $(pidof slurmd)")
     eventually(lambda: instance_id not in lab.instances("lab") or seen(lab, host).is_lost)
-    eventually(lambda: replaced(lab, instance_id))
+    assert eventually(lambda: replaced(lab, instance_id))
 
 
 @pytest.mark.documented("HP-59")
@@ -75,7 +75,7 @@ def test_a_marked_node_in_a_reservation_is_replaced(lab: HyperPodLab) -> None:
     reservation = ("ReservationName=planned", f"Nodes={host}", "StartTime=now", "Duration=UNLIMITED", "Users=root")
     scontrol(lab, "create", "reservation", *reservation, "Flags=MAINT,IGNORE_JOBS")
     mark(lab, host, state="fail", reason="Action:Replace")
-    eventually(lambda: replaced(lab, instance_id))
+    assert eventually(lambda: replaced(lab, instance_id))
     scontrol(lab, "delete", "ReservationName=planned")
 
 

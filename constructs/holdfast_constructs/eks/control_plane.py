@@ -3,7 +3,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aws_cdk import CfnTag, RemovalPolicy
+from aws_cdk import CfnResource, CfnTag, RemovalPolicy
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -81,8 +81,9 @@ class HyperPodEks(EksBase):
         role = self._role()
         resource = self._cluster(network, kubernetes_version, public_access_cidrs, encryption_key, role)
         resource.node.add_dependency(log)  # or EKS makes one that keeps everything for ever
-        for kept in (resource, role):
-            kept.apply_removal_policy(removal_policy)
+        for part in (resource, *role.node.find_all()):  # a cluster that stays needs its role, and that its policy
+            if isinstance(part, CfnResource):
+                part.apply_removal_policy(removal_policy)
         if isinstance(network, HyperPodNetwork):
             leftovers = GuardDutyLeftovers(
                 self,

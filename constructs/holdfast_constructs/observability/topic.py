@@ -36,10 +36,10 @@ class AlertTopic(Construct):
         self._arn, self._key = self.topic.topic_arn, encryption_key
         for email in emails:
             self.topic.add_subscription(subscriptions.EmailSubscription(email))
+        self._account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         # EventBridge does not support conditions on topics and their keys (SNS guide, sns-key-management).
         self.let_publish("events.amazonaws.com")
-        account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-        self.let_publish("cloudwatch.amazonaws.com", conditions=account)
+        self.let_publish("cloudwatch.amazonaws.com", conditions=self._account)
 
     def let_publish(
         self, service: str, *, actions: Sequence[str] = ("sns:Publish",), conditions: Mapping[str, Any] | None = None
@@ -49,6 +49,5 @@ class AlertTopic(Construct):
         statement = iam.PolicyStatement(actions=list(actions), principals=[publisher], resources=[self._arn])
         self.topic.add_to_resource_policy(statement)
         if self._key is not None:  # the policy of the key cannot name what depends on the key
-            account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}} if conditions else None
-            principal = iam.ServicePrincipal(service, conditions=account)
+            principal = iam.ServicePrincipal(service, conditions=self._account if conditions else None)
             self._key.grant(principal, "kms:Decrypt", "kms:GenerateDataKey*")

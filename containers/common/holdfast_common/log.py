@@ -136,6 +136,6 @@ def dropped_event(count: int) -> str:
 
 
 def events_counted(message: str) -> int:
-    """Number of events that a message of a stream stands for: what was shipped is told by their number."""
+    """Number of events that a message of a stream stands for; a shipper counts them to know where to continue."""
     number = message[len(_DROPPED) :]
     return int(number) if message.startswith(_DROPPED) and number.isdecimal() and len(number) < 20 else 1

@@ -1,8 +1,6 @@
 """Event log of a cluster: read and write."""
 
 import bisect
-import contextlib
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.terminal import error_console, temporary_errors
+from holdfast.cli.terminal import error_console, temporary_file
 
 if TYPE_CHECKING:
     from holdfast_common import Event, Problems, StoredEvents
@@ -67,11 +65,7 @@ def stored(lines: Iterable[bytes]) -> "StoredEvents":
     """Store lines that can be read only once. Raises: CommandError: they cannot be stored."""
     from holdfast_common import StoredEvents
 
-    with temporary_errors(), contextlib.ExitStack() as unless_stored:
-        file = unless_stored.enter_context(tempfile.TemporaryFile())
-        file.writelines(lines)
-        file.flush()
-        unless_stored.pop_all()
+    file, _ = temporary_file(lambda file: file.writelines(lines))
     return StoredEvents(file)
 
 

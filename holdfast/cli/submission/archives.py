@@ -4,17 +4,15 @@ Archive of a job folder, unpacked on the cluster by the job's own user, never by
 Links, modes, empty folders and all names are preserved; links resolve with the rights of the job.
 """
 
-import contextlib
 import io
 import os
 import stat
 import tarfile
-import tempfile
 from collections.abc import Callable
 from typing import IO
 
 from holdfast.cli.submission.folders import Entry, JobFolder, open_unfollowed
-from holdfast.cli.terminal import CommandError, temporary_errors
+from holdfast.cli.terminal import CommandError, temporary_file
 
 KEPT_MODE = 0o777 | stat.S_ISVTX
 """Bits of a mode that travel; no program runs as its owner on the nodes."""
@@ -39,12 +37,7 @@ def temporary_archive(folder: JobFolder, *, progress: Callable[[str], None]) -> 
 
     Raises: CommandError: no room for it, or an entry has changed since it was listed.
     """
-    with temporary_errors(), contextlib.ExitStack() as unless_written:
-        file = unless_written.enter_context(tempfile.TemporaryFile())
-        pointers = _write(folder, file, progress=progress)
-        file.flush()
-        unless_written.pop_all()
-    return file, pointers
+    return temporary_file(lambda file: _write(folder, file, progress=progress))
 
 
 def _write(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str], None]) -> list[str]:

@@ -1,7 +1,7 @@
 """Console, JSON output, progress steps, errors, exit codes, version."""
 
 from holdfast.cli.terminal.command import FILTER, FOLLOW, JSON, OUTPUT, SINCE, TAIL, Command, command_of
-from holdfast.cli.terminal.errors import CommandError, Interrupted, temporary_errors
+from holdfast.cli.terminal.errors import CommandError, Interrupted
 from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
     Step,
@@ -15,6 +15,7 @@ from holdfast.cli.terminal.output import (
     stream_width,
 )
 from holdfast.cli.terminal.root import sudo_command
+from holdfast.cli.terminal.temporary import temporary_file
 
 __all__ = [
     "FILTER",
@@ -38,5 +39,5 @@ __all__ = [
     "step",
     "stream_width",
     "sudo_command",
-    "temporary_errors",
+    "temporary_file",
 ]

@@ -594,3 +594,12 @@ def test_task_governance_that_contradicts_itself_is_refused(settings: dict[str, 
 def test_a_team_that_borrows_nothing_has_no_limit_to_it() -> None:
     with pytest.raises(ValueError, match="allowed: LendAndBorrow"):
         Team(name="a", sharing="DontLend", borrow_limit_percent=10)
+
+
+def test_a_control_plane_that_stays_keeps_its_role_and_what_the_role_may() -> None:
+    stack = new_stack()
+    control_plane(stack, encryption_key=kms.Key(stack, "Key"), removal_policy=cdk.RemovalPolicy.RETAIN)
+    parts = {name: item for name, item in resources_of(stack).items() if name.startswith(("EksRole", "Eks3DB0AF90"))}
+
+    assert {item["Type"] for item in parts.values()} == {"AWS::EKS::Cluster", "AWS::IAM::Role", "AWS::IAM::Policy"}
+    assert {item["DeletionPolicy"] for item in parts.values()} == {"Retain"}

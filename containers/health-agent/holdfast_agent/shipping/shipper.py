@@ -21,10 +21,10 @@ SHOWN_AFTER_S = 10.0
 LONGEST_REST_S = 15.0
 TURNS = Path("/run/holdfast/shipping.lock")
 """In a rehearsal, the process that runs the node also ships, while no agent does."""
-JOBS_PAUSE_S = 0.5
-"""A request has at most 256 KiB, so a job that writes without end costs half a MiB a second of CloudWatch Logs."""
 JOBS_TURNS = Path("/run/holdfast/shipping-jobs.lock")
 """The same, for the log of jobs."""
+JOBS_PAUSE_S = 0.5
+"""A request has at most 256 KiB, so a job that writes without end costs half a MiB a second of CloudWatch Logs."""
 
 
 class EventShipper:

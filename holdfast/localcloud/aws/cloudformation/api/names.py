@@ -11,7 +11,6 @@ from typing import Any
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.deployment import DeploymentTarget, Stack, Surroundings, desired
 from holdfast.localcloud.aws.cloudformation.resources import handler_for
-from holdfast.localcloud.aws.cloudformation.resources.handlers import ResourceContext
 
 KEPT = frozenset({"Retain", "RetainExceptOnCreate"})
 
@@ -24,15 +23,7 @@ def taken(surroundings: Surroundings, stack: Stack, target: DeploymentTarget) ->
         name = _custom_name(definition)
         if not name or logical_id in stack.resources:
             continue
-        context = ResourceContext(
-            client=surroundings.client,
-            account=surroundings.account,
-            region=surroundings.region,
-            stack_name=stack.name,
-            stack_id=stack.id,
-            logical_id=logical_id,
-            pause=lambda _: None,
-        )
+        context = surroundings.context(stack, logical_id)
         if handler_for(definition["Type"]).existing(context, name) is not None:
             found[logical_id] = name
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack, StackStore
-from holdfast.localcloud.aws.cloudformation.resources.handlers import LocalMachine
+from holdfast.localcloud.aws.cloudformation.resources.handlers import LocalMachine, ResourceContext
 from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, TemplateError, TemplateScope, typed
 from holdfast.localcloud.aws.common import Mishaps
 
@@ -24,6 +24,29 @@ class Surroundings:
     mishaps: Mishaps = field(default_factory=Mishaps)
     machine: LocalMachine | None = None
     """Default: none, everything is a record."""
+
+    def context(
+        self,
+        stack: Stack,
+        logical_id: str,
+        *,
+        pause: Callable[[float], None] = lambda _: None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> ResourceContext:
+        """Return what a handler works with. Defaults: for questions, which wait for nothing and make nothing."""
+        return ResourceContext(
+            client=self.client,
+            account=self.account,
+            region=self.region,
+            stack_name=stack.name,
+            stack_id=stack.id,
+            logical_id=logical_id,
+            pause=pause,
+            function=self.function,
+            layer=self.layer,
+            machine=self.machine,
+            note=note,
+        )
 
     def function(self, arn: str) -> dict[str, Any]:
         return self._sent("AWS::Lambda::Function", arn, named_by="Arn")

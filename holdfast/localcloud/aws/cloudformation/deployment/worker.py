@@ -161,19 +161,7 @@ class ResourceWorker:
             if fresh and physical_id:
                 self.store.event(stack, status=entry.status, reason="Resource creation Initiated", resource=entry)
 
-        context = ResourceContext(
-            client=self.surroundings.client,
-            account=self.surroundings.account,
-            region=self.surroundings.region,
-            stack_name=stack.name,
-            stack_id=stack.id,
-            logical_id=entry.logical_id,
-            pause=switch.pause,
-            function=self.surroundings.function,
-            layer=self.surroundings.layer,
-            machine=self.surroundings.machine,
-            note=note,
-        )
+        context = self.surroundings.context(stack, entry.logical_id, pause=switch.pause, note=note)
         try:
             with acting_for(stack.role or root_of(self.surroundings.account)):
                 work(context)
