@@ -240,6 +240,8 @@ class HyperPodStack(Stack):
         if bundle is not None:
             CfnOutput(self, "LifecycleBucketName", value=bundle.bucket.bucket_name)
         CfnOutput(self, "EventsLogGroupName", value=ground.events.log_group.log_group_name)
+        if environment.eks is not None and not environment.eks.install_on_nodes:
+            CfnOutput(self, "NotInstalled", value="CoreDNS, add-ons, operators, agents")
         if environment.network.existing is None or environment.network.existing.vpc_id is not None:
             CfnOutput(self, "VpcId", value=ground.network.vpc.vpc_id)
 

@@ -61,17 +61,19 @@ def test_what_was_deleted_is_deployed_again(name: str, account: Cloud, tmp_path:
 
 def test_what_runs_on_nodes_is_installed_by_a_second_deployment(account: Cloud, tmp_path: Path) -> None:
     found = document("eks-p5", account, stack="later")
-    addons = []
+    addons, outputs = [], []
     for install in (False, True):
         found["eks"]["install_on_nodes"] = install
         (tmp_path / str(install)).mkdir()
         stack, template = synthesise(found, account, tmp_path / str(install))
         made = account.update(stack, template) if install else account.create(stack, template)
         addons.append(set(account.of("eks").list_addons(clusterName="later")["addons"]))
+        outputs.append({output["OutputKey"] for output in made["Outputs"]})
         assert made["StackStatus"] == ("UPDATE_COMPLETE" if install else "CREATE_COMPLETE"), account.why(stack)
 
     assert addons[0] == {"eks-pod-identity-agent", "kube-proxy", "vpc-cni"}
     assert {"coredns", "aws-fsx-csi-driver", *addons[0]} < addons[1]
+    assert outputs[0] - outputs[1] == {"NotInstalled"}
 
 
 @pytest.mark.parametrize(("install", "status"), [(False, "CREATE_COMPLETE"), (True, "ROLLBACK_COMPLETE")])

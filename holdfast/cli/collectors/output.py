@@ -45,10 +45,15 @@ def read_end(
         lines = [line for line in text.splitlines() if line.strip()]
         if stamp.isdecimal() and (written_s is None or int(stamp) >= written_s) and lines:
             written_s, last = float(stamp), lines[-KEPT:]
-            every_s = max(0.0, written_s - began_s) / len(lines) if began_s else None
+            every_s = interval_s(len(lines), began_s=began_s, written_s=written_s)
         failure = failure or failure_in(lines, host=at)
     age_s = None if written_s is None else max(0.0, time.time() - written_s)
     return Output(lines=last, age_s=age_s, every_s=every_s), failure
+
+
+def interval_s(lines: int, *, began_s: float, written_s: float) -> float | None:
+    """Mean seconds from one line to the next; None if unknown, or if all came within a second, which files resolve."""
+    return (written_s - began_s) / lines if began_s and written_s - began_s > 1 else None
 
 
 def failure_in(lines: Sequence[str], *, host: str = "") -> FailureSeen | None:

@@ -69,6 +69,9 @@ def _facts(view: StatusView) -> Facts:
     facts.append(("cluster", Text.assemble(view.cluster_name, "  ", coloured(view.cluster_status))))
     facts += [("", Text(view.cluster_message, style="red"))] if view.cluster_message else []
     facts += [("Kubernetes", view.kubernetes)] if view.kubernetes else []
+    if left_out := view.stack_outputs.get("NotInstalled"):
+        facts.append(("not installed", left_out))
+        facts.append(("", Text("once a node runs, set eks.install_on_nodes: true and run holdfast up", "yellow")))
     if view.file_system is not None:
         state = coloured(view.file_system.status)
         capacity = f"  {view.file_system.capacity_gib} GiB"

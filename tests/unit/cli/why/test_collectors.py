@@ -15,6 +15,7 @@ from holdfast.cli.collectors import (
     changes_of_events,
     changes_of_jobs,
     failure_in,
+    interval_s,
     parse_controller,
     pending_pod,
     probed,
@@ -168,6 +169,12 @@ def test_a_line_of_output_that_names_an_error_is_found(line: str, text: str | No
     found = failure_in(["step 1", line])
 
     assert (found.text if found else "") == (line if text is None else text)
+
+
+@pytest.mark.parametrize(("written_s", "interval"), [(100.0, None), (101.0, None), (130.0, 10.0)])
+def test_lines_that_all_came_with_the_job_s_start_have_no_interval(written_s: float, interval: float | None) -> None:
+    assert interval_s(3, began_s=100.0, written_s=written_s) == interval
+    assert interval_s(3, began_s=0.0, written_s=written_s) is None
 
 
 def test_a_pod_without_its_image_has_the_reason_and_the_warning() -> None:
