@@ -116,6 +116,14 @@ def test_a_value_that_a_later_step_changes_is_seen_in_the_vote_of_that_step(name
     assert facts() != before
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_ranks_of_a_pipeline_have_nothing_to_compare_in_a_vote(whole: bool) -> None:
+    it = Program()
+    it.state.reach_boundary()
+
+    assert not any(it.state.facts(whole=whole, model="", added=False).values())
+
+
 @KINDS
 def test_a_step_begins_again_as_it_began_first(change: Callable[[Program], object]) -> None:
     it = Program()

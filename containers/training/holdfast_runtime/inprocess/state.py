@@ -350,7 +350,7 @@ class TrainingState:
             path: value
             for path, value in leaves(tree)
             if not (self.by_rank and named(path) in self.by_rank)
-            and (whole or path[0] != "state" or not _is_large(value))
+            and (whole or path[:1] != ("state",) or not _is_large(value))
         }
 
     def own_values(self) -> dict[Path, Any]:
