@@ -174,6 +174,7 @@ def addons(
             eks_cluster=control_plane,
             chart=SOURCES / "containers" / "operator" / "chart",
             image=operator.uri,
+            hyperpod_pytorch_jobs=settings.training_operator == "holdfast",
         )
     if environment.observability.container_insights:
         ContainerInsights(
@@ -194,7 +195,7 @@ def addons(
             file_system=ground.lustre.file_system,
             capacity_gib=storage.capacity_gib,
         )
-    if settings.training_operator:
+    if settings.training_operator is True:
         TrainingOperator(scope, "TrainingOperator", eks_cluster=control_plane, cluster=cluster)
     governance = settings.task_governance
     if governance is not None:

@@ -117,6 +117,14 @@ class MemoryCache:
     def jobs(self) -> list[Object]:
         return self._all("/holdfastjobs/")
 
+    def job(self, key: tuple[str, str]) -> Object | None:
+        namespace, name = key
+        found = self._all(f"/namespaces/{namespace}/holdfastjobs/{name}")
+        return next((one for one in found if one["metadata"]["name"] == name), None)
+
+    def hyperpod_jobs(self) -> list[Object]:
+        return self._all("/hyperpodpytorchjobs/")
+
     def pods_of(self, key: tuple[str, str]) -> list[Object]:
         pods = self._all(f"/namespaces/{key[0]}/pods/")
         return [pod for pod in pods if pod["metadata"].get("labels", {}).get("holdfast.dev/job") == key[1]]

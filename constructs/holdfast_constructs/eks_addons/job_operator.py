@@ -21,6 +21,7 @@ class JobOperator(Construct):
         chart: Path,
         image: str,
         admission: bool = True,
+        hyperpod_pytorch_jobs: bool = False,
         node_selector: Mapping[str, str] | None = None,
     ) -> None:
         """
@@ -30,10 +31,13 @@ class JobOperator(Construct):
             chart: Folder of its chart: ``containers/operator/chart`` of Holdfast.
             image: Nodes must be allowed to pull it.
             admission: Refuse invalid jobs when they are created. Default: True.
+            hyperpod_pytorch_jobs: Run HyperPodPyTorchJobs too, in place of AWS's training operator. Default: False.
             node_selector: Labels of the operator's nodes. Default: those of HyperPod.
         """
         super().__init__(scope, construct_id)
         values: dict[str, object] = {"image": image, "admission": {"enabled": admission}}
+        if hyperpod_pytorch_jobs:
+            values["hyperPodPyTorchJobs"] = {"enabled": True}
         if node_selector is not None:
             values["nodeSelector"] = dict(node_selector)
         self.release = HelmRelease(

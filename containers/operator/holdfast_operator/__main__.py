@@ -16,10 +16,17 @@ def main() -> int:
     add("--identity", default=os.environ.get("HOSTNAME", ""), help="Holder of the lease. Default: HOSTNAME")
     add("--certificates", type=Path, metavar="DIR", help="Folder with tls.crt and tls.key. Default: no webhook")
     add("--port", type=int, default=PORT, help=f"Port of the webhook. Default: {PORT}")
+    serves = "Serve HyperPodPyTorchJobs too, in place of AWS's training operator"
+    add("--hyperpod-pytorch-jobs", action="store_true", help=serves)
     options = parser.parse_args()
     if not options.identity:
         parser.error("got no identity, and HOSTNAME is not set; give --identity NAME")
-    run(identity=options.identity, certificates=options.certificates, port=options.port)
+    run(
+        identity=options.identity,
+        certificates=options.certificates,
+        port=options.port,
+        serves_hyperpod=options.hyperpod_pytorch_jobs,
+    )
     return 0
 
 

@@ -136,6 +136,8 @@ class EnvironmentFile(Item):
     egress: str = "nat"
     chart_archives: str | None = None
     """Folder with the archives of Helm charts; None: they come from GitHub."""
+    training_operator: bool | str = False
+    """True: AWS's; ``holdfast``: that of ``operator_image_source``."""
     observability_addon: bool = False
     prometheus: bool = False
     grafana: bool = False

@@ -156,7 +156,8 @@ def test_data_links_have_a_direction_and_what_stays_is_said_once() -> None:
 def test_what_the_stack_has_not_installed_yet_is_in_the_status_with_the_way_on() -> None:
     left_out = printed(views.render_status(view(stack_outputs={"NotInstalled": "CoreDNS, add-ons"})))
 
-    assert "not installed" in left_out and "CoreDNS, add-ons" in left_out
+    assert "not installed" in left_out
+    assert "CoreDNS, add-ons" in left_out
     assert "set eks.install_on_nodes: true and run holdfast up" in left_out
     assert "not installed" not in printed(views.render_status(view()))
 

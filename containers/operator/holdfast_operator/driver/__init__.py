@@ -3,6 +3,7 @@
 from holdfast_operator.driver.admission import AdmissionServer, answer_to
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.lease import Lease
 from holdfast_operator.driver.progress import Progress, read_metrics
 from holdfast_operator.driver.reconciler import Reconciler
@@ -12,10 +13,13 @@ __all__ = [
     "AdmissionServer",
     "Cache",
     "ClusterAccess",
+    "ForeignDefinitionError",
+    "HyperPodReconciler",
     "Lease",
     "Progress",
     "Reconciler",
     "answer_to",
+    "check_definition",
     "read_metrics",
     "run",
     "run_key",

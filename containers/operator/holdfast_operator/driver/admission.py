@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from holdfast_operator.hyperpod import KIND as HYPERPOD_KIND
+from holdfast_operator.hyperpod import hyperpod_mistakes, to_holdfast_job
 from holdfast_operator.jobs import JobError, mistakes, read_job
 
 MOST_BYTES = 8 << 20
@@ -34,6 +36,8 @@ def _refusals(request: Mapping[str, Any]) -> list[str]:
         return []
     if old is not None and old.get("spec") == new.get("spec"):
         return []  # labels and finalizers of an invalid job may still change
+    if new.get("kind") == HYPERPOD_KIND:
+        return _of_hyperpod(new, old)
     found = mistakes(_named(new))
     if found or old is None:
         return found
@@ -48,6 +52,19 @@ def _refusals(request: Mapping[str, Any]) -> list[str]:
             "nodes.size, suspend, recovery, deadlines and ttlSecondsAfterFinished; to change others, suspend it first"
         ]
     return []
+
+
+def _of_hyperpod(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[str]:
+    found = hyperpod_mistakes(_named(new))
+    if found or old is None or hyperpod_mistakes(old):
+        return found
+    before, after = to_holdfast_job(old)["spec"], to_holdfast_job(new)["spec"]
+    if all(before[name] == after[name] for name in ("nodes", "processesPerNode", "template")):
+        return []
+    return [
+        "spec: got other replicaSpecs or nprocPerNode; allowed: other values of runPolicy; to change others, delete "
+        "the job and create it again"
+    ]
 
 
 def _named(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast_common import JOB_LABEL, KubernetesError
 from holdfast_operator.decisions import NodeFacts
-from holdfast_operator.driver.cluster import ClusterAccess, jobs_path, pods_path
+from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, jobs_path, pods_path
 from holdfast_operator.objects import node_facts
 
 Object = dict[str, Any]
@@ -24,9 +24,17 @@ class Cache:
     Args:
         changed: Called after each change, from any thread.
         report: Writes a line of the log.
+        serves_hyperpod: Watch HyperPodPyTorchJobs too. Default: False.
     """
 
-    def __init__(self, access: ClusterAccess, *, changed: Callable[[], None], report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        changed: Callable[[], None],
+        report: Callable[[str], None],
+        serves_hyperpod: bool = False,
+    ) -> None:
         self._access = access
         self._changed = changed
         self._report = report
@@ -36,6 +44,7 @@ class Cache:
             "jobs": jobs_path(),
             "pods": f"{pods_path()}?labelSelector={JOB_LABEL}",
             "nodes": "/api/v1/nodes",
+            **({"HyperPodPyTorchJobs": hyperpod_jobs_path()} if serves_hyperpod else {}),
         }
 
     @property
@@ -50,6 +59,13 @@ class Cache:
 
     def jobs(self) -> list[Object]:
         return self._all("jobs")
+
+    def job(self, key: Key) -> Object | None:
+        with self._lock:
+            return self._objects.get("jobs", {}).get(key)
+
+    def hyperpod_jobs(self) -> list[Object]:
+        return self._all("HyperPodPyTorchJobs")
 
     def pods_of(self, key: Key) -> list[Object]:
         namespace, name = key

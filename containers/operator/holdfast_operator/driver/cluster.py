@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 from holdfast_common import JOB_API, JOB_PLURAL, KubernetesClient, KubernetesError
+from holdfast_operator.hyperpod import API, PLURAL
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 KEY_SECRET = "holdfast-operator-key"  # noqa: S105 - its name
@@ -56,6 +57,11 @@ def run_key(access: ClusterAccess) -> bytes:
 def jobs_path(namespace: str = "", name: str = "") -> str:
     where = f"/namespaces/{namespace}" if namespace else ""
     return f"/apis/{JOB_API}{where}/{JOB_PLURAL}" + (f"/{name}" if name else "")
+
+
+def hyperpod_jobs_path(namespace: str = "", name: str = "") -> str:
+    where = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/{API}{where}/{PLURAL}" + (f"/{name}" if name else "")
 
 
 def pods_path(namespace: str = "", name: str = "") -> str:

@@ -5,12 +5,15 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from holdfast_common import KubernetesError
 from holdfast_operator.driver.admission import AdmissionServer
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.lease import Lease
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
@@ -19,25 +22,28 @@ TICK_S = 2.0
 """Time between two passes without a change: deadlines and delays of restarts have no event."""
 STALLED_S = 120.0
 RELOAD_S = 60.0
+Object = dict[str, Any]
 
 
-def run(*, identity: str, certificates: Path | None, port: int) -> None:
+def run(*, identity: str, certificates: Path | None, port: int, serves_hyperpod: bool = False) -> None:
     """
     Serve until SIGTERM.
 
     Args:
         identity: Holder of the lease: the pod's name.
         certificates: Folder of the webhook's certificate. None: no webhook.
+        serves_hyperpod: Serve HyperPodPyTorchJobs too, in place of AWS's training operator. Default: False.
     """
-    _Operator(identity=identity).run(certificates=certificates, port=port)
+    _Operator(identity=identity, serves_hyperpod=serves_hyperpod).run(certificates=certificates, port=port)
 
 
 class _Operator:
-    def __init__(self, *, identity: str) -> None:
+    def __init__(self, *, identity: str, serves_hyperpod: bool) -> None:
         self._over, self._changed = threading.Event(), threading.Event()
         self._access = ClusterAccess()
         self._lease = Lease(self._access, identity=identity, report=report)
-        self._cache = Cache(self._access, changed=self._changed.set, report=report)
+        self._serves_hyperpod = serves_hyperpod
+        self._cache = Cache(self._access, changed=self._changed.set, report=report, serves_hyperpod=serves_hyperpod)
         self._progress = Progress(self._cache, changed=self._changed.set)
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}
@@ -52,6 +58,9 @@ class _Operator:
         self._cache.start()
         self._progress.start()
         reconciler = self._reconciler()
+        hyperpod = HyperPodReconciler(
+            self._access, cache=self._cache, may_write=lambda: self._lease.is_held, report=report
+        )
         while not self._over.is_set():
             self._changed.wait(TICK_S)
             self._changed.clear()
@@ -61,7 +70,8 @@ class _Operator:
                     admission.reload()
                 reloaded_s = time.monotonic()
             if reconciler is not None and self._cache.is_complete and self._lease.is_held:
-                self._pass(reconciler)
+                self._pass(self._cache.jobs(), reconciler.reconcile)
+                self._pass(self._cache.hyperpod_jobs(), hyperpod.reconcile)
 
     def _end(self) -> None:
         self._over.set()
@@ -74,9 +84,11 @@ class _Operator:
         while not self._over.is_set():
             self._beat_s = time.monotonic()
             try:
+                if self._serves_hyperpod:
+                    check_definition(self._access.client())
                 key = run_key(self._access)
-            except (KubernetesError, OSError) as error:
-                report(f"key of tokens: {error}; retrying")
+            except (ForeignDefinitionError, KubernetesError, OSError) as error:
+                report(f"not started: {error}; retrying")
                 self._over.wait(TICK_S)
                 continue
             return Reconciler(
@@ -89,12 +101,12 @@ class _Operator:
             )
         return None
 
-    def _pass(self, reconciler: Reconciler) -> None:
-        for manifest in self._cache.jobs():
+    def _pass(self, jobs: Iterable[Object], reconcile: Callable[[Object], None]) -> None:
+        for manifest in jobs:
             name = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
             self._beat_s = time.monotonic()
             try:
-                reconciler.reconcile(manifest)
+                reconcile(manifest)
                 self._failed.pop(name, None)
             except KubernetesError as error:
                 if self._failed.get(name) != str(error):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_of, managed_names, reads_all, role_of
-from holdfast.validation.model import App, Deployment, references_in
+from holdfast.validation.model import App, Deployment, EnvironmentFile, references_in
 from holdfast.validation.rules.eks.lookups import ADDON, cluster_of
 
 OPERATOR = "SageMaker developer guide, 'Installing the training operator'"
@@ -41,6 +41,18 @@ def operator_tag(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed="this tag on the HyperPod cluster",
                 fix=f"add the tag SageMaker: true to {tagged[0].logical_id}",
             )
+
+
+@rule("HF356", title="The operator of HyperPodPyTorchJobs has its image", each=EnvironmentFile, source="Holdfast")
+def holdfast_operator_image(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """Holdfast's operator runs them in place of AWS's, and comes from images.job_operator."""
+    if file.training_operator == "holdfast" and file.operator_image_source is None:
+        yield refused(
+            file.at("training_operator"),
+            "holdfast without images.job_operator",
+            allowed="holdfast with images.job_operator, or true for AWS's operator",
+            fix="add images.job_operator",
+        )
 
 
 @rule("HF346", title="The training operator's pods have their role", each=App, source=OPERATOR)

@@ -1,0 +1,6 @@
+GROUP, KIND, PLURAL = "sagemaker.amazonaws.com", "HyperPodPyTorchJob", "hyperpodpytorchjobs"
+API = f"{GROUP}/v1"
+DEFINITION = f"{PLURAL}.{GROUP}"
+NAME_LABEL = "HPJob"
+"""Label by which ``hyp`` finds the pods of a job."""
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"

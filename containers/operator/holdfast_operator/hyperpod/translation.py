@@ -1,0 +1,112 @@
+"""The HoldfastJob of a HyperPodPyTorchJob: one job below it, whose pods are called as AWS's are."""
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast_common import JOB_API, JOB_KIND
+from holdfast_operator.hyperpod.kind import API, KIND, NAME_LABEL
+
+ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neurondevice", "aws.amazon.com/neuroncore")
+MIG = "nvidia.com/mig-"
+_IDLE_RESTARTS = ("evalPeriodSeconds", "numRestartBeforeFullJobRestart", "scaleUpSnoozeTimeInSeconds")
+
+
+def child_name(manifest: Mapping[str, Any]) -> str:
+    """Return JOB-REPLICA, so that pods are JOB-REPLICA-INDEX."""
+    return f"{manifest['metadata'].get('name', '')}-{manifest['spec']['replicaSpecs'][0]['name']}"
+
+
+def to_holdfast_job(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the HoldfastJob of a valid manifest, owned by it."""
+    metadata, spec = manifest["metadata"], manifest["spec"]
+    replica, policy = spec["replicaSpecs"][0], spec.get("runPolicy") or {}
+    template = _template(replica["template"], name=metadata.get("name", ""))
+    return {
+        "apiVersion": JOB_API,
+        "kind": JOB_KIND,
+        "metadata": {
+            "name": child_name(manifest),
+            "namespace": metadata.get("namespace", ""),
+            "labels": {NAME_LABEL: metadata.get("name", "")},
+            "ownerReferences": [
+                {
+                    "apiVersion": API,
+                    "kind": KIND,
+                    "name": metadata.get("name", ""),
+                    "uid": metadata.get("uid", ""),
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "nodes": {"size": replica.get("replicas") or 1, "spares": replica.get("spares") or 0},
+            "processesPerNode": _processes(spec.get("nprocPerNode", "auto"), template["spec"]["containers"][0]),
+            "template": template,
+            "suspend": bool(policy.get("suspend")),
+            "recovery": _recovery(policy),
+            "deadlines": _given(policy, startupDeadlineSeconds="startSeconds", activeDeadlineSeconds="activeSeconds"),
+        },
+    }
+
+
+def without_effect(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a valid manifest that change nothing here."""
+    return list(_without_effect(manifest["spec"].get("runPolicy") or {}))
+
+
+def _without_effect(policy: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("faultDeadlineSeconds", "logMonitoringConfiguration"):
+        if policy.get(name):
+            yield f"runPolicy.{name}"
+    restarts = policy.get("restartPolicy") or {}
+    yield from (f"runPolicy.restartPolicy.{name}" for name in _IDLE_RESTARTS if restarts.get(name))
+
+
+def _template(found: Mapping[str, Any], *, name: str) -> dict[str, Any]:
+    template = copy.deepcopy(dict(found))
+    metadata = dict(template.get("metadata") or {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: name}
+    template["metadata"] = metadata
+    if isinstance(template.get("spec"), dict):
+        template["spec"].pop("restartPolicy", None)  # AWS's operator restarts pods itself too
+    return template
+
+
+def _processes(text: str, container: Mapping[str, Any]) -> int:
+    """
+    Return the ranks of a node.
+
+    ``auto`` is the number of accelerators or, without one, of CPUs, as torchrun's; here by the container's limits.
+    """
+    if text.isdecimal():
+        return int(text)
+    resources = container.get("resources") or {}
+    limits = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    found = [_count(limits[name]) for name in limits if name in ACCELERATORS or name.startswith(MIG)]
+    if text != "cpu" and any(found):
+        return max(found)
+    return max(1, _count(limits.get("cpu", 1)))
+
+
+def _count(quantity: object) -> int:
+    """Return a quantity of Kubernetes as a whole number; 0 for one that is none."""
+    text = str(quantity)
+    try:
+        return math.ceil(float(text.removesuffix("m")) / (1000 if text.endswith("m") else 1))
+    except ValueError:
+        return 0
+
+
+def _recovery(policy: Mapping[str, Any]) -> dict[str, int]:
+    restarts = policy.get("restartPolicy") or {}
+    found = _given(policy, jobMaxRetryCount="launcherRestarts") | _given(restarts, maxFullJobRestarts="jobRestarts")
+    if restarts.get("maxNumRepeatOffendersToAvoid") == 0:
+        found["nodeFailures"] = 0
+    return found
+
+
+def _given(found: Mapping[str, Any], **names: str) -> dict[str, int]:
+    return {ours: found[theirs] for theirs, ours in names.items() if found.get(theirs) is not None}
