@@ -1,5 +1,6 @@
 """The operator's driver on a real API server, with the rights of its chart and no more."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,24 @@ from typing import Any
 import pytest
 import yaml
 from api_server import ApiServer
+from hyperpod_jobs import hyperpod_job
 from kubernetes_pki import Pki
 from operated_jobs import POD_SPEC
 from waiting import eventually
 
 from distributions import ROOT
 from holdfast_common import JOB_API, JOB_PLURAL, KubernetesError
-from holdfast_operator.driver import Cache, ClusterAccess, Lease, Progress, Reconciler, run_key
+from holdfast_operator.driver import (
+    Cache,
+    ClusterAccess,
+    HyperPodReconciler,
+    Lease,
+    Progress,
+    Reconciler,
+    check_definition,
+    hyperpod_jobs_path,
+    run_key,
+)
 
 pytestmark = pytest.mark.kubernetes
 
@@ -38,8 +50,8 @@ class Cluster:
         flags = ["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"]
         self.api = ApiServer(binaries=binaries, directory=directory, pki=self.pki, flags=flags)
         self.post("/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
-        for name in ("access.yaml", "crd.yaml"):
-            text = (TEMPLATES / name).read_text()
+        for name in ("access.yaml", "crd.yaml", "hyperpod.yaml"):
+            text = re.sub(r"^{{- (if .*|end) }}$", "", (TEMPLATES / name).read_text(), flags=re.MULTILINE)
             text = text.replace("{{ .Release.Name }}", "op").replace("{{ .Release.Namespace }}", SYSTEM)
             for one in yaml.safe_load_all(text):
                 self.post(GROUPS[one["kind"]], one)
@@ -52,7 +64,8 @@ class Cluster:
         (self.account / "token").write_text(token)
         (self.account / "namespace").write_text(SYSTEM)
         (self.account / "ca.crt").write_bytes(Path(self.pki.authority).read_bytes())
-        eventually(lambda: self.api.request("GET", self.jobs())[0] == 200, "the new kind", within_s=60)
+        for path in (self.jobs(), hyperpod_jobs_path("default")):
+            eventually(lambda p=path: self.api.request("GET", p)[0] == 200, "the new kind", within_s=60)  # type: ignore[misc]
 
     def jobs(self, name: str = "") -> str:
         return f"/apis/{JOB_API}/namespaces/default/{JOB_PLURAL}" + (f"/{name}" if name else "")
@@ -101,7 +114,7 @@ class Operator:
         self.cluster = cluster
         self.access = ClusterAccess(endpoint=cluster.api.url, account=cluster.account)
         self.lines: list[str] = []
-        self.cache = Cache(self.access, changed=lambda: None, report=self.lines.append)
+        self.cache = Cache(self.access, changed=lambda: None, report=self.lines.append, serves_hyperpod=True)
         self.cache.start()
         eventually(lambda: self.cache.is_complete, "the first lists", within_s=30)
         self.reconciler = Reconciler(
@@ -112,6 +125,13 @@ class Operator:
             may_write=lambda: True,
             report=self.lines.append,
         )
+        self.hyperpod = HyperPodReconciler(
+            self.access, cache=self.cache, may_write=lambda: True, report=self.lines.append
+        )
+
+    def carry_over(self) -> None:
+        for job in self.cache.hyperpod_jobs():
+            self.hyperpod.reconcile(job)
 
     def settle(self, name: str) -> None:
         """Pass by pass, until the cache has the last one's writes and nothing is left to do."""
@@ -187,6 +207,43 @@ def test_a_failed_launcher_is_charged_once_and_replaced_under_its_name(cluster: 
         name: one["metadata"]["uid"] for name, one in before.items() if name != "two-1"
     }
     assert cluster.get(cluster.jobs("two"))["status"]["restarts"] == {"launchers": 1, "jobs": 0}
+
+
+def test_a_hyperpodpytorchjob_runs_as_a_holdfastjob_with_the_rights_of_the_chart_and_goes_with_it(
+    cluster: Cluster, operator: Operator
+) -> None:
+    path = hyperpod_jobs_path("default", "llama")
+    body = hyperpod_job(policy={"ttlSecondsAfterFinished": -1})
+    cluster.post(hyperpod_jobs_path("default"), {**body, "metadata": {"name": "llama"}})
+    check_definition(operator.access.client())
+
+    def status() -> Any:
+        operator.carry_over()
+        return cluster.get(path).get("status")
+
+    eventually(lambda: operator.job("llama-pods") is not None or status() is None, "the HoldfastJob", within_s=30)
+    operator.settle("llama-pods")
+    for number in range(2):
+        cluster.runs(f"llama-pods-{number}", node=f"n{number}")
+    operator.settle("llama-pods")
+    eventually(
+        lambda: [one["type"] for one in status()["conditions"] if one["status"] == "True"][-1] == "Running",
+        "its state",
+        within_s=30,
+    )
+    pod = cluster.pods("llama-pods")["llama-pods-0"]
+    assert pod["metadata"]["labels"]["HPJob"] == "llama"
+    variables = {one["name"]: one.get("value") for one in pod["spec"]["containers"][0]["env"]}
+    assert (variables["PET_NNODES"], variables["PET_NPROC_PER_NODE"]) == ("2", "8")
+    (owner,) = cluster.get(cluster.jobs("llama-pods"))["metadata"]["ownerReferences"]
+    assert owner["uid"] == cluster.get(path)["metadata"]["uid"]
+    cluster.patch(path, {"spec": {"runPolicy": {"suspend": True}}})
+
+    def suspended() -> bool:
+        operator.carry_over()
+        return bool(cluster.get(cluster.jobs("llama-pods"))["spec"]["suspend"])
+
+    eventually(suspended, "its suspension", within_s=30)
 
 
 _READY = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "x", "message": "x"}]}}

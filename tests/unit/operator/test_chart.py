@@ -13,6 +13,7 @@ from installed_charts import helm_program, helm_template
 from kubernetes_schemas import MINORS, complaints
 
 from holdfast_common import JOB_GROUP, JOB_KIND, JOB_PLURAL, JOB_VERSION
+from holdfast_operator.hyperpod import DEFINITION, KIND
 
 IMAGE = "registry/operator@sha256:" + "0" * 64
 
@@ -78,6 +79,31 @@ def test_the_operator_reads_no_secret_but_its_key_and_changes_no_node(manifests:
 
 def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
     return {(" ".join(rule["resources"]), " ".join(rule["verbs"])) for rule in role["rules"]}
+
+
+def test_aws_s_kind_and_its_rights_come_only_where_they_are_asked_for(
+    helm: Path, repository: Path, manifests: list[dict[str, Any]]
+) -> None:
+    found = rendered(helm, repository, "hyperPodPyTorchJobs.enabled=true")
+    more = [one for one in found if one["metadata"]["name"] not in {each["metadata"]["name"] for each in manifests}]
+    definition = the("CustomResourceDefinition", found, DEFINITION)
+    (webhook,) = the("ValidatingWebhookConfiguration", found)["webhooks"]
+
+    assert "hyperpodpytorchjobs" not in str(manifests)
+    assert (definition["spec"]["names"]["kind"], definition["metadata"]["labels"]) == (
+        KIND, {"app.kubernetes.io/name": "holdfast-operator"},
+    )  # fmt: skip
+    assert rights(the("ClusterRole", more, "holdfast-operator-hyperpod")) == {
+        ("hyperpodpytorchjobs", "get list watch delete"),
+        ("hyperpodpytorchjobs/status", "patch"),
+        ("hyperpodpytorchjobs/finalizers", "update"),
+        ("holdfastjobs", "create patch"),
+        ("customresourcedefinitions", "get"),
+    }
+    assert [rule["resources"] for rule in webhook["rules"]] == [["holdfastjobs"], ["hyperpodpytorchjobs"]]
+    (container,) = the("Deployment", found)["spec"]["template"]["spec"]["containers"]
+    assert "--hyperpod-pytorch-jobs" in container["args"]
+    assert [line for one in more for line in complaints(one, MINORS[-1])] == []
 
 
 def test_its_pods_have_no_privilege_and_stand_on_two_nodes(manifests: list[dict[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from holdfast_operator.driver.admission import AdmissionServer, answer_to
 from holdfast_operator.driver.cache import Cache
-from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.lease import Lease
 from holdfast_operator.driver.progress import Progress, read_metrics
@@ -20,6 +20,7 @@ __all__ = [
     "Reconciler",
     "answer_to",
     "check_definition",
+    "hyperpod_jobs_path",
     "read_metrics",
     "run",
     "run_key",

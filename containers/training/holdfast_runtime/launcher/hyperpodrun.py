@@ -1,9 +1,9 @@
 """
 ``hyperpodrun``: the flags of AWS's command, given to ``holdfast-run``.
 
-Flags: SageMaker developer guide, "Using the training operator to run jobs", ``hyperpodrun`` arguments, read 2026-11-29;
-its package is proprietary and was not read. The operator of HyperPodPyTorchJobs gives place, size and token by
-variables, so the flags that say the same are left out.
+Flags: the public description of AWS's package, version 1.1, read 2026-11-29; its source is proprietary and was not
+read. The operator of HyperPodPyTorchJobs gives place, size and token by variables, so flags that say the same are left
+out.
 """
 
 import argparse

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from healing import Cluster
 from kubernetes_clients import kubectl
+from launchers_of_pods import launcher_of
 
 from distributions import ROOT
 
@@ -93,21 +94,6 @@ class Job:
         others = {one: uid for one, uid in now.items() if one != index}
         kept = {one: uid for one, uid in before.items() if one != index}
         return others == kept and index in now and now[index] != before[index]
-
-
-def launcher_of(index: int, home: Path) -> int:
-    """The process of holdfast-run in a pod of this home's nodes, in the machine's own numbers."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            mounts = (folder / "mountinfo").read_text()
-        except OSError:
-            continue
-        is_launcher = b"holdfast_runtime.launcher" in words and b"sh" not in Path(words[0].decode()).name.encode()
-        if is_launcher and f"JOB_COMPLETION_INDEX={index}".encode() in variables and f"{home}/" in mounts:
-            return int(folder.name)
-    raise AssertionError(f"no launcher of index {index}")
 
 
 @pytest.fixture
