@@ -75,6 +75,13 @@ def swept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         sweeping.watch(tmp_path_factory.getbasetemp(), controlled=_is_worker(request.config))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen_between_files() -> None:
+    """What earlier files of this process loaded is no work for the collector, nor for searches through all objects."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def no_aws_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """

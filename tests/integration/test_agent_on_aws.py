@@ -190,7 +190,7 @@ def test_a_group_that_is_not_there_yet_is_waited_for(cloud: Cloud, tmp_path: Pat
     one.stop()
 
 
-@pytest.mark.parametrize("absence", ["frozen", "ended"])
+@pytest.mark.parametrize("absence", [pytest.param("frozen", marks=pytest.mark.e2e), "ended"])
 def test_events_of_the_time_in_which_cloudwatch_was_away_arrive_once_and_in_order(
     process: Process, tmp_path: Path, absence: str
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_home_on_a_read_only_mount_is_told_in_one_line(
     assert home.exists() == claimed
 
 
+@pytest.mark.e2e  # it makes a Python environment
 def test_packages_are_built_under_the_home_whatever_room_tmpdir_has(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

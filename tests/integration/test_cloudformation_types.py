@@ -195,6 +195,7 @@ EKS = {
 }
 
 
+@pytest.mark.e2e  # test_environments_deploy makes one with most of it
 def test_an_eks_cluster_with_everything_that_belongs_to_it(cloud):
     outputs = {
         "Endpoint": att("Eks", "Endpoint"),
@@ -354,6 +355,7 @@ WATCHING = {
 }
 
 
+@pytest.mark.e2e  # test_environments_deploy makes most of them
 def test_topics_rules_alarms_logs_prometheus_and_grafana(cloud):
     outputs = {"Remote": att("Prometheus", "PrometheusEndpoint"), "Grafana": att("Grafana", "Endpoint")}
     assert cloud.create("watching", WATCHING, outputs) == "CREATE_COMPLETE", cloud.reasons("watching")

@@ -95,6 +95,7 @@ def test_an_sshd_that_is_killed_is_reported_although_a_session_goes_on_and_is_re
     assert node.read_file("/run/restarted") == b"ssh\n"
 
 
+@pytest.mark.e2e
 def test_an_sshd_that_stands_still_is_reported_although_a_session_goes_on(
     node: Node, watched: tuple[Upkeep, Sink]
 ) -> None:

@@ -38,6 +38,7 @@ def launched(folder: Path, *, program: str, options: str) -> str:
     return output
 
 
+@pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_the_first_training_program_runs_as_it_is_pasted(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "concepts" / "runtime.md").read_text()

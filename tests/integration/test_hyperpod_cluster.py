@@ -241,6 +241,7 @@ def test_a_killed_node_is_replaced_at_the_same_address(lab: Lab) -> None:
     assert lost[-1]["node"] == victim
 
 
+@pytest.mark.e2e
 def test_a_frozen_node_is_replaced(lab: Lab) -> None:
     victim = lab.workers()[0]
     lab.fleet.node(victim).freeze()
@@ -248,6 +249,7 @@ def test_a_frozen_node_is_replaced(lab: Lab) -> None:
     eventually(lambda: states(lab) == {"idle"})
 
 
+@pytest.mark.e2e
 def test_a_node_whose_network_is_cut_is_replaced(lab: Lab) -> None:
     cut = lab.workers()[0]
     lab.fleet.node(cut).cut()

@@ -117,7 +117,9 @@ def up(start: Start) -> Callable[..., "subprocess.Popen[str]"]:
     return lambda what="pass": start(UP.format(what=what), "up", "local")
 
 
-@pytest.mark.parametrize("words", [("up", "local"), ("images", "remove", "x")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("up", "local"), pytest.param(("images", "remove", "x"), marks=pytest.mark.e2e)], ids=" ".join
+)
 def test_a_second_command_says_in_one_line_who_has_the_home(words: tuple[str, ...], up: Start, home: Path) -> None:
     first = up()
 

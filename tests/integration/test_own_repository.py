@@ -60,7 +60,7 @@ def test_a_mistake_in_an_environment_file_is_found_with_its_line(own: Path) -> N
     assert f"environments/lab.yaml:{line}" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("answered", range(4))
+@pytest.mark.parametrize("answered", [0, *(pytest.param(each, marks=pytest.mark.e2e) for each in (1, 2)), 3])
 def test_ctrl_c_at_a_question_leaves_nothing(answered: int, tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     command = [sys.executable, "-c", "from holdfast.cli import main; main()", "init", str(tmp_path / "own")]

@@ -16,7 +16,7 @@ def trained(folder: Path, **environment: str) -> tuple[Outcome, dict[str, str]]:
     return outcome, {path.name: path.read_text() for path in found}
 
 
-@pytest.fixture(scope="module", params=["replicas", "sharded"])
+@pytest.fixture(scope="module", params=["replicas", pytest.param("sharded", marks=pytest.mark.e2e)])
 def calm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, str]]:
     outcome, results = trained(tmp_path_factory.mktemp("calm"), LAYOUT=request.param)
     assert outcome.finished, outcome.text[-2000:]
@@ -56,7 +56,7 @@ def test_a_rank_that_is_lost_after_the_last_step_of_an_epoch_costs_no_bit_either
     assert results == expected
 
 
-@pytest.mark.parametrize(("place", "after"), [("outside", 6), ("end", 16)])
+@pytest.mark.parametrize(("place", "after"), [pytest.param("outside", 6, marks=pytest.mark.e2e), ("end", 16)])
 def test_a_collective_outside_of_steps_is_named_by_its_line_and_not_charged_to_the_program(
     tmp_path: Path, place: str, after: int
 ) -> None:

@@ -39,6 +39,7 @@ def test_a_rank_that_is_lost_in_a_later_epoch_costs_no_bit(calm: list[str], tmp_
     assert len(results) == 2
 
 
+@pytest.mark.e2e
 def test_a_rank_that_is_lost_between_two_epochs_is_replaced_in_the_next(calm: list[str], tmp_path: Path) -> None:
     outcome, results = trained(tmp_path, PLACE="between")
 
@@ -47,6 +48,7 @@ def test_a_rank_that_is_lost_between_two_epochs_is_replaced_in_the_next(calm: li
     assert results == calm
 
 
+@pytest.mark.e2e
 def test_a_rank_that_is_lost_after_the_last_step_leaves_the_others_to_save_and_the_job_fails(
     calm: list[str], tmp_path: Path
 ) -> None:
@@ -57,6 +59,7 @@ def test_a_rank_that_is_lost_after_the_last_step_leaves_the_others_to_save_and_t
     assert "it was killed by SIGKILL, after the last step of run.steps, where no state is left" in outcome.text
 
 
+@pytest.mark.e2e
 def test_a_collective_of_torch_between_two_loops_is_named_by_the_process_that_has_no_peer_for_it(
     tmp_path: Path,
 ) -> None:

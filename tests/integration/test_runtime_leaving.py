@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from killing import Job, Outcome, run_job
 
 PROGRAM = Path(__file__).with_name("leaving_program.py")
@@ -14,6 +15,7 @@ def left(folder: Path, *last: int, totals: str = "1000") -> tuple[Outcome, list[
     return outcome, [path.read_text() for path in sorted(folder.glob("left*"))]
 
 
+@pytest.mark.e2e
 def test_early_stopping_of_all_ranks_at_one_step_is_success(tmp_path: Path) -> None:
     outcome, steps = left(tmp_path, 4, 4)
 
@@ -32,6 +34,7 @@ def test_a_rank_that_leaves_alone_ends_the_job_with_that_reason(tmp_path: Path) 
     )
 
 
+@pytest.mark.e2e
 def test_a_rank_that_ends_behind_a_loop_while_another_begins_the_next_ends_the_job(tmp_path: Path) -> None:
     outcome, steps = left(tmp_path, 5, 10, totals="5,10")
 

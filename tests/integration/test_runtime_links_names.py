@@ -80,7 +80,7 @@ def test_launchers_with_names_make_one_link_each_and_then_leave_each_other_alone
     run(test())
 
 
-@pytest.mark.parametrize("node", [0, 1, 2])
+@pytest.mark.parametrize("node", [pytest.param(0, marks=pytest.mark.e2e), 1, pytest.param(2, marks=pytest.mark.e2e)])
 def test_one_that_comes_back_under_its_name_is_met_while_nobody_answers_for_names(
     node: int, resolver: Resolver
 ) -> None:

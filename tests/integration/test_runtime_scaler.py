@@ -28,9 +28,8 @@ def test_steps_are_skipped_on_all_ranks_alike(calm: list[str]) -> None:
     assert one.endswith("{7}")
 
 
-@pytest.mark.parametrize(
-    "at", [pytest.param("5", id="a step with an update", marks=pytest.mark.e2e), pytest.param("6", id="a skipped one")]
-)
+@pytest.mark.e2e
+@pytest.mark.parametrize("at", [pytest.param("5", id="a step with an update"), pytest.param("6", id="a skipped one")])
 def test_a_rank_that_is_lost_behind_the_scaling_costs_no_bit(calm: list[str], tmp_path: Path, at: str) -> None:
     assert trained(tmp_path, AT=at) == calm
     assert (tmp_path / "died").exists()

@@ -4,12 +4,14 @@ Cases of tests/cases/documented: written as files, checked, and their findings c
 ``python tests/support/documented.py [FORM ...]`` prints what is missed, what is said of clean cases, and rates.
 """
 
+import functools
 import importlib
 import json
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any
 
 import yaml
 from typer.testing import CliRunner
+from unlinted import unlinted
 
 from holdfast.cli import app
 
@@ -86,34 +89,49 @@ def _modules(kind: str) -> Iterator[Any]:
         sys.path.remove(str(CASES / "app"))
 
 
-def findings(case: Case, folder: Path) -> list[dict[str, Any]]:
-    """Check a case in an empty folder, and return its errors and warnings without those of its base."""
-    if case.form == "app":
-        return _app_findings(case, folder)
-    written = base(case)
-    before = _check(_write(case, written, folder / "base"), written)
-    changed = patched(case, written)
-    seen = {_identity(finding) for finding in before} if case.at else set()
-    return [found for found in _check(_write(case, changed, folder / "case"), changed) if _identity(found) not in seen]
+def findings(case: Case, folder: Path, *, linted: bool = True) -> list[dict[str, Any]]:
+    """
+    Check a case in an empty folder, and return its errors and warnings without those of its base.
+
+    Args:
+        linted: With those of cfn-lint. Holdfast's own are the same without it.
+    """
+    with nullcontext() if linted else unlinted():
+        if case.form == "app":
+            return _app_findings(case, folder)
+        files = case.patch.get("files", {})
+        changed = patched(case, base(case.form, case.base))
+        seen = _of_base(case.form, case.base, tuple(files.items()), linted=linted) if case.at else frozenset()
+        found = _check(_write(case.base, changed, files, folder), changed)
+        return [each for each in found if _identity(each) not in seen]
+
+
+@functools.cache
+def _of_base(form: str, name: str, files: tuple[tuple[str, str], ...], *, linted: bool) -> frozenset[tuple[str, str]]:
+    """Findings of a file that cases change; ``linted`` as where it is called."""
+    written = base(form, name)
+    with tempfile.TemporaryDirectory() as folder:
+        found = _check(_write(name, written, dict(files), Path(folder)), written)
+    return frozenset(map(_identity, found))
 
 
 def _identity(finding: Mapping[str, Any]) -> tuple[str, str]:
     return finding["code"], finding["message"]
 
 
-def base(case: Case) -> dict[str, Any]:
-    """Return the file that a case changes."""
-    folder = REPOSITORY / "environments" if case.form == "environment" else CASES / "template"
-    loaded: dict[str, Any] = yaml.load((folder / f"{case.base}.yaml").read_text(), _Tags)
+@functools.cache
+def base(form: str, name: str) -> Mapping[str, Any]:
+    """Return a file that cases change."""
+    folder = REPOSITORY / "environments" if form == "environment" else CASES / "template"
+    loaded: dict[str, Any] = yaml.load((folder / f"{name}.yaml").read_text(), _Tags)
     return loaded
 
 
-def _write(case: Case, written: Mapping[str, Any], folder: Path) -> Path:
-    folder.mkdir()
+def _write(base: str, written: Mapping[str, Any], files: Mapping[str, str], folder: Path) -> Path:
     (folder / "scripts").symlink_to(REPOSITORY / "environments/scripts")
-    for name, text in case.patch.get("files", {}).items():
+    for name, text in files.items():
         (folder / name).write_text(text)
-    file = folder / f"{case.base}.yaml"
+    file = folder / f"{base}.yaml"
     file.write_text(yaml.safe_dump(dict(written), sort_keys=False))
     return file
 

@@ -9,6 +9,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ import typer
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from typer.testing import CliRunner
+from unlinted import unlinted
 
 from holdfast.cli.commands.environment import check
 from holdfast.cli.terminal import CommandError
@@ -158,9 +160,15 @@ class Said:
         return any(one in self.path or one in self.message for one in mistake.about)
 
 
-def said(path: Path) -> frozenset[Said]:
-    """The errors and warnings of ``holdfast check --offline`` for a file. A refusal to read it is one of them."""
-    result = CliRunner().invoke(_APP, [str(path), "--offline", "--json"])
+def said(path: Path, *, linted: bool = True) -> frozenset[Said]:
+    """
+    The errors and warnings of ``holdfast check --offline`` for a file. A refusal to read it is one of them.
+
+    Args:
+        linted: With those of cfn-lint. Holdfast's own are the same without it.
+    """
+    with nullcontext() if linted else unlinted():
+        result = CliRunner().invoke(_APP, [str(path), "--offline", "--json"])
     if isinstance(result.exception, CommandError):
         return frozenset({Said(severity="error", path="", message=_nameless(str(result.exception), path=path))})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -177,20 +185,28 @@ def said(path: Path) -> frozenset[Said]:
 
 
 @cache
-def said_of_clean(base: Path, *, in_json: bool = False) -> frozenset[Said]:
+def said_of_clean(base: Path, *, in_json: bool = False, linted: bool = True) -> frozenset[Said]:
     """What is said of a clean file, as it is or, being a template in YAML, written as JSON."""
     with tempfile.TemporaryDirectory(prefix="holdfast-clean-") as folder:
         path = copy(base, folder=Path(folder))
-        return said(as_json(path) if in_json else path)
+        return said(as_json(path) if in_json else path, linted=linted)
 
 
 def found(mistake: Mistake, *, in_json: bool = False) -> bool:
-    """Whether the checks say something about the mistake that they do not say about the clean file."""
+    """
+    Whether the checks say something about the mistake that they do not say about the clean file.
+
+    cfn-lint takes most of the time of a check, and judges only where Holdfast's rules find nothing.
+    """
     in_json = in_json and mistake.kind == "yaml template"
+    return any(_is_found(mistake, in_json=in_json, linted=linted) for linted in (False, True))
+
+
+def _is_found(mistake: Mistake, *, in_json: bool, linted: bool) -> bool:
     with tempfile.TemporaryDirectory(prefix="holdfast-mistake-") as folder:
         path = apply(mistake, folder=Path(folder))
-        now = said(as_json(path) if in_json else path)
-    before = said_of_clean(CLEAN / mistake.base, in_json=in_json)
+        now = said(as_json(path) if in_json else path, linted=linted)
+    before = said_of_clean(CLEAN / mistake.base, in_json=in_json, linted=linted)
     return any(one.is_about(mistake) for one in now - before)
 
 

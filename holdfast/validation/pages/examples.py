@@ -47,15 +47,15 @@ def example(code: str) -> Example | None:
     return Example(base=data["base"], changes=data.get("set", {}), files=data.get("files", {}), text=data.get("text"))
 
 
-def findings_of(each: Example, *, folder: Path) -> list[Finding]:
-    """Findings in an example, written into an empty folder, without an account."""
+def findings_of(each: Example, *, folder: Path, linted: bool = True) -> list[Finding]:
+    """Findings in an example, written into an empty folder, without an account; ``linted``: with those of cfn-lint."""
     path = folder / each.base
     for name, text in each.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode())
     if each.is_template:
         path.write_text(each.text or json.dumps(changed(json.loads((EXAMPLES / each.base).read_text()), each.changes)))
-        return check_template(path).findings
+        return check_template(path, linted=linted).findings
     path.write_text(each.text or yaml.safe_dump(changed(_good(each.base), each.changes), sort_keys=False))
     return [finding for finding in check(path).findings if not finding.code.startswith("HF9")]
 

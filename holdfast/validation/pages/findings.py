@@ -122,7 +122,8 @@ def _shown(code: str, each: Example | None) -> Iterator[str]:
     for name, text in each.files.items():
         yield f"\nwith a file `{name}`\n\n```\n{text.replace(chr(13), '<CR>')}```\n"
     with tempfile.TemporaryDirectory() as folder:
-        found = [finding for finding in findings_of(each, folder=Path(folder)) if finding.code == code]
+        findings = findings_of(each, folder=Path(folder), linted=False)
+        found = [finding for finding in findings if finding.code == code]
         reported = "".join(_line(finding, Path(folder), each) for finding in found)
     yield f"\n`holdfast check` reports\n\n```\n{reported}```\n"
 

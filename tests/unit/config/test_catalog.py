@@ -147,16 +147,16 @@ def test_throughputs_are_the_same_for_type_checkers() -> None:
     assert list(get_args(OpenZfsThroughput)) == limits("openzfs_throughput_mbps")["SINGLE_AZ_2"]
 
 
-@pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(HOLDFAST)))
-def test_a_figure_of_the_catalog_stands_nowhere_else(path: Path) -> None:
+def test_a_figure_of_the_catalog_stands_nowhere_else() -> None:
     """Small and round figures mean other things too."""
     written = {
-        node.value
+        f"{path.relative_to(HOLDFAST)}: {node.value}"
+        for path in READERS
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and type(node.value) is int
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value in FIGURES
     }
 
-    assert not written & FIGURES
+    assert written == set()
 
 
 def test_sizes_come_in_steps() -> None:

@@ -17,15 +17,21 @@ from holdfast_constructs import HyperPodEks, HyperPodNetwork, guard_duty
 MANAGED = [{"Key": "GuardDutyManaged", "Value": "true"}]
 
 
+@pytest.fixture(scope="module")
+def aws() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a second
+        with mock_aws():
+            yield
+
+
 @pytest.fixture
-def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def ec2(aws: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a second for each test
     monkeypatch.setattr("time.sleep", lambda _: None)
-    with mock_aws():
-        yield boto3.client("ec2", region_name="us-west-2")
+    return boto3.client("ec2", region_name="us-west-2")
 
 
 @pytest.fixture

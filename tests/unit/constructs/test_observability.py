@@ -116,13 +116,13 @@ def test_metrics_are_taken_from_the_events_that_mean_them(event: dict[str, Any],
     assert taken(json.loads(written)) == names
 
 
-@pytest.mark.parametrize("kind", sorted(value for name, value in vars(kinds).items() if name.isupper()))
-def test_no_forged_event_of_a_job_counts_in_a_metric_that_others_write(kind: str) -> None:
+def test_no_forged_event_of_a_job_counts_in_a_metric_that_others_write() -> None:
     detail: dict[str, str | float] = {"why": "breaker", "severity": "node", "step": 1, "loss": 1.0}
-    forged = Event(time_ns=1, source="job", kind=kind, action="replace", duration_s=1.0, detail=detail).to_json()
-
     of_jobs = {"JobProgress", "JobStep", "JobLoss", "JobsResumed", "CheckpointSeconds"}
-    assert taken(json.loads(forged)) <= of_jobs
+    for kind in sorted(value for name, value in vars(kinds).items() if name.isupper()):
+        forged = Event(time_ns=1, source="job", kind=kind, action="replace", duration_s=1.0, detail=detail).to_json()
+
+        assert taken(json.loads(forged)) <= of_jobs, kind
 
 
 def hyperpod_event(kind: str, detail: dict[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 import copy
 import json
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from unlinted import unlinted
 
 from holdfast.config.reading import read
 from holdfast.validation import Deployment, Finding, Image, Lifecycle, Script, all_rules, judge
@@ -20,7 +18,7 @@ TOGETHER = {"HF008": {"HF104"}}
 """A suppression that is not granted leaves what it was for."""
 
 LINTED = 10
-"""One of so many examples is also judged by cfn-lint here, and all with ``--e2e``."""
+"""One of so many examples is also judged by cfn-lint in `make test`, and all in `make e2e`."""
 
 GOOD = ("slurm.yaml", "eks.yaml", "slurm.template.json", "eks.template.json")
 
@@ -44,16 +42,15 @@ def test_everything_is_checked_in_the_good_environments_but_the_account(base: st
     assert findings_of(Example(base=base, changes={}), folder=tmp_path) == []
 
 
+@pytest.mark.parametrize("linted", [LINTED, pytest.param(1, marks=pytest.mark.e2e)])
 @pytest.mark.parametrize("hundred", sorted({code[:3] for code in all_rules()}))
-def test_an_example_breaks_its_rule_and_no_other(hundred: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    linted = 1 if request.config.getoption("--e2e") else LINTED
+def test_an_example_breaks_its_rule_and_no_other(hundred: str, linted: int, tmp_path: Path) -> None:
     for number, code in enumerate(code for code in all_rules() if code.startswith(hundred)):
         if (shown := example(code)) is None:
             continue
         (tmp_path / code).mkdir()
 
-        with unlinted() if number % linted else nullcontext():
-            found = told(findings_of(shown, folder=tmp_path / code))
+        found = told(findings_of(shown, folder=tmp_path / code, linted=number % linted == 0))
 
         assert {finding.code for finding in found} == {code} | TOGETHER.get(code, set())
         assert all(finding.severity == all_rules()[finding.code].severity for finding in found), code

@@ -191,10 +191,10 @@ def test_a_long_file_of_an_agent_that_is_gone_is_shipped_to_its_end(rig: Rig, mo
     monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 64)
     agent = rig.agent()
     eventually(rig.lock.taken)
-    rig.write(40)
+    rig.write(16)  # a chunk holds three of them
     eventually(rig.all_once)
     agent.stop()
-    rig.write(40)
+    rig.write(16)
     eventually(rig.all_once)
 
 

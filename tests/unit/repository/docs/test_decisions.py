@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "docs" / "adr"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
@@ -20,12 +18,12 @@ def in_file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower().replace("'", "")).strip("-")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_a_decision_has_status_date_and_four_parts_and_its_file_has_its_title(page: Path) -> None:
-    form = FORM.fullmatch(page.read_text())
+def test_a_decision_has_status_date_and_four_parts_and_its_file_has_its_title() -> None:
+    forms = {page.stem: FORM.fullmatch(page.read_text()) for page in PAGES}
 
-    assert form is not None
-    assert page.stem == f"{int(form['number']):04}-{in_file_name(form['title'])}"
+    assert [name for name, form in forms.items() if form is None] == []
+    named = {name: f"{int(form['number']):04}-{in_file_name(form['title'])}" for name, form in forms.items() if form}
+    assert {name: right for name, right in named.items() if name != right} == {}
 
 
 def test_the_index_lists_each_decision_once_by_its_title() -> None:

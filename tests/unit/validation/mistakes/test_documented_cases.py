@@ -29,7 +29,12 @@ def test_a_form_has_forty_mistakes_and_ten_clean_cases_with_pages(form: str) -> 
 
 @pytest.mark.parametrize("case", sample("mistakes"), ids=lambda case: f"{case.form}-{case.name}")
 def test_a_mistake_is_found_where_it_is(case: Case, tmp_path: Path) -> None:
-    found = findings(case, tmp_path)
+    own, whole = tmp_path / "own", tmp_path / "whole"
+    own.mkdir()
+    found = findings(case, own, linted=False)
+    if not any(case.named_by(finding) for finding in found):  # some are found by cfn-lint alone
+        whole.mkdir()
+        found = findings(case, whole)
 
     assert any(case.named_by(finding) for finding in found), found
     assert all(finding["fix"] or not finding["code"].startswith("HF") for finding in found)

@@ -55,9 +55,9 @@ TEXTS = {name: as_yaml(body) for name, body in BODIES.items()}
 ALL = {name: list(places(body)) for name, body in BODIES.items()}
 
 
-def judged(path: Path, text: str) -> Report:
+def judged(path: Path, text: str, *, linted: bool = True) -> Report:
     path.write_text(text)
-    report = check_template(path)
+    report = check_template(path, linted=linted)
     assert all(finding.line is None or finding.line >= 1 for finding in report.findings)
     assert report.usable or [finding.code for finding in report.findings] == ["HF001"]
     return report
@@ -79,7 +79,7 @@ def test_rubbish_anywhere_in_a_template_is_read_to_its_end(data: st.DataObject, 
         except (KeyError, IndexError, TypeError):  # an earlier change took the place away
             continue
 
-    judged(tmp_path / "a.yaml", as_yaml(body))
+    judged(tmp_path / "a.yaml", as_yaml(body), linted=False)  # cfn-lint reads the same from JSON
     judged(tmp_path / "a.json", json.dumps(body))
 
 

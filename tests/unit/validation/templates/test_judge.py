@@ -39,10 +39,11 @@ def unchecked(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.json")))
-def test_yaml_and_json_of_the_same_template_have_the_same_findings(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("linted", [False, pytest.param(True, marks=pytest.mark.e2e)])
+def test_yaml_and_json_of_the_same_template_have_the_same_findings(name: str, linted: bool, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(case(name), indent=2))
-    in_json = check_template(tmp_path / "a.json")
-    in_yaml = check(tmp_path / "a.yaml", case(name))
+    in_json = check_template(tmp_path / "a.json", linted=linted)
+    in_yaml = check(tmp_path / "a.yaml", case(name), linted=linted)
 
     def told(report: Report) -> set[tuple[str, str, str]]:
         return {(each.code, each.path.rpartition("#")[2], each.message) for each in report.findings}
