@@ -28,7 +28,7 @@ For sh with the archive, its size and the folder to make; exits with 75 while th
 
 What a node that died meanwhile has begun is begun again.
 """
-LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
 def temporary_archive(folder: JobFolder, *, progress: Callable[[str], None]) -> tuple[IO[bytes], list[str]]:
@@ -75,6 +75,10 @@ def read_entry(folder: JobFolder, entry: Entry) -> bytes:
     raise changed(folder, entry)
 
 
+def is_lfs_pointer(content: bytes) -> bool:
+    return len(content) < 1024 and content.startswith(_LFS_POINTER)
+
+
 def changed(folder: JobFolder, entry: Entry, *, why: str = "") -> CommandError:
     cause = f" ({why})" if why else ""
     return CommandError(
@@ -85,7 +89,7 @@ def changed(folder: JobFolder, entry: Entry, *, why: str = "") -> CommandError:
 def _add_file(archive: tarfile.TarFile, folder: JobFolder, entry: Entry) -> bool:
     content = read_entry(folder, entry)
     archive.addfile(_member(entry.path, entry.info, kind=tarfile.REGTYPE, size=len(content)), io.BytesIO(content))
-    return len(content) < 1024 and content.startswith(LFS_POINTER)
+    return is_lfs_pointer(content)
 
 
 def _member(path: str, info: os.stat_result, *, kind: bytes, mode: int | None = None, size: int = 0) -> tarfile.TarInfo:

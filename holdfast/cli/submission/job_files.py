@@ -32,7 +32,7 @@ from holdfast.cli.submission.job_text import late_options, options_of, value_of
 from holdfast.cli.submission.links import leads_nowhere
 from holdfast.cli.submission.manifests import is_manifest, read_manifests
 from holdfast.cli.submission.plain_files import JobFile, check_batch_file, check_plain, job_file, names_outside
-from holdfast.cli.submission.remarks import left_out_line, shown, tell
+from holdfast.cli.submission.remarks import left_out_line, pointer_line, shown, tell
 from holdfast.cli.submission.sbatch_options import SbatchArguments
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.fsx import to_metadata
@@ -249,9 +249,7 @@ def _remarks(
         f"{file.name}, line {number}: sbatch ignores {line!r} after the first command; move it up"
         for number, line in late_options(text)
     ]
-    lines += [
-        f"{shown([path])} is a Git LFS pointer and not the file; fetch it with: git lfs pull" for path in pointers
-    ]
+    lines += map(pointer_line, pointers)
     broken = leads_nowhere(
         folder.links, paths=[one.path for one in folder.entries], mounts=mount_paths(context) if folder.links else ()
     )

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator
 
 _UTF8_MARK, _UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
-_HERE_DOCUMENT = re.compile(r"<<-?\s*[\"']?([A-Za-z_]\w*)")
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)")
 
 
 class JobTextError(ValueError):
@@ -21,6 +21,8 @@ def check_text(content: bytes, *, name: str) -> None:
         raise JobTextError(f"{name} begins with a byte order mark; remove it: sed -i '1s/^\\xEF\\xBB\\xBF//' {quoted}")
     if b"\r\n" in content:
         raise JobTextError(f"{name} has line ends of DOS (CRLF), which sbatch refuses; do: sed -i 's/\\r$//' {quoted}")
+    if b"\r" in content.partition(b"\n")[0]:
+        raise JobTextError(f"{name} has line ends of old Macs (CR); do: sed -i 's/\\r/\\n/g' {quoted}")
     if not content.startswith(b"#!"):
         raise JobTextError(f"{name} does not begin with #!; a Slurm job file starts with a line such as #!/bin/bash")
 
@@ -65,11 +67,12 @@ def value_of(words: list[str] | tuple[str, ...], *names: str) -> str | None:
 
 
 def _outside_here_documents(text: str) -> Iterator[tuple[int, str]]:
-    until = ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    until, lines = "", text.splitlines()
+    for number, line in enumerate(lines, start=1):
         if until:
             until = "" if line.strip() == until else until
             continue
         yield number, line
-        if not line.lstrip().startswith("#") and (begins := _HERE_DOCUMENT.search(line)):
+        begins = None if line.lstrip().startswith("#") else _HERE_DOCUMENT.search(line)
+        if begins and begins[1] in map(str.strip, lines[number:]):  # else a shift, as in $((1 << SIZE))
             until = begins[1]

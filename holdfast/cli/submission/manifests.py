@@ -27,10 +27,10 @@ from holdfast.cli.kubernetes import (
     secret_of,
     unserved,
 )
-from holdfast.cli.submission.archives import read_entry
+from holdfast.cli.submission.archives import is_lfs_pointer, read_entry
 from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
 from holdfast.cli.submission.plain_files import read_plain
-from holdfast.cli.submission.remarks import left_out_line, tell
+from holdfast.cli.submission.remarks import left_out_line, pointer_line, tell
 from holdfast.cli.terminal import CommandError, step
 from holdfast_common import KubernetesClient, KubernetesError, kinds
 
@@ -129,7 +129,8 @@ def _make_room(context: Context, job: JobName) -> None:
 def _files(job: JobName, folder: Path, *, always: str) -> Object:
     listed = read_folder(folder, always=always, is_flat=True)
     files = {entry.path: _text(listed, entry) for entry in listed.entries}
-    if line := left_out_line(listed.left_out):
+    pointers = [path for path, text in files.items() if is_lfs_pointer(text.encode())]
+    for line in filter(None, (left_out_line(listed.left_out), *map(pointer_line, pointers))):
         tell(line)
     try:
         return files_of(job, files)

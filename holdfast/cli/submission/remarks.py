@@ -22,3 +22,7 @@ def left_out_line(left_out: Mapping[str, Sequence[str]]) -> str:
     if not left_out:
         return ""
     return "left out: " + "; ".join(f"{shown(paths)} ({why})" for why, paths in left_out.items())
+
+
+def pointer_line(path: str) -> str:
+    return f"{shown([path])} is a Git LFS pointer and not the file; fetch it with: git lfs pull"

@@ -15,8 +15,11 @@ from holdfast.localcloud.supervision import Worker
 
 LOOK_EVERY_S, ANSWERS_WITHIN_S, SILENT_FOR_S = 2.0, 3.0, 4.0
 STOPPED_REPORTED_AFTER_S, STOPPED_KILLED_AFTER_S = 3.0, 30.0
-STARTS_WITHIN_S = 20.0
-"""For an API server that was started again, before it counts as silent once more."""
+STARTS_WITHIN_S, STARTS_AT_MOST_WITHIN_S = 20.0, 640.0
+"""
+For an API server that was started again, before it counts as silent once more; twice as long after each restart that
+did not help. A busy machine takes longer to start it, and each restart adds to its load.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +28,7 @@ class Keeper:
     def __init__(self, *, planes: Callable[[], Iterable[ControlPlane]]) -> None:
         self._planes = planes
         self._silent_since: dict[str, float] = {}
+        self._starts_within_s: dict[str, float] = {}
         self._stopped_since: dict[tuple[str, str], float] = {}
         """Cluster and program -> since when it stands still."""
         self._stopping = threading.Event()
@@ -66,10 +70,13 @@ class Keeper:
         key, now = plane.cluster.key, time.monotonic()
         if not plane.is_started or plane.api.is_ready(timeout_s=ANSWERS_WITHIN_S):
             self._silent_since.pop(key, None)
+            self._starts_within_s.pop(key, None)
         elif now - self._silent_since.setdefault(key, now) >= SILENT_FOR_S:
             _log.warning("EKS cluster %s: API server does not answer: restarting it", plane.cluster.name)
             plane.restart_stalled()
-            self._silent_since[key] = time.monotonic() + STARTS_WITHIN_S
+            within_s = self._starts_within_s.get(key, STARTS_WITHIN_S)
+            self._silent_since[key] = time.monotonic() + within_s
+            self._starts_within_s[key] = min(2 * within_s, STARTS_AT_MOST_WITHIN_S)
 
     def _end_stopped(self, plane: ControlPlane) -> None:
         name, now = plane.cluster.name, time.monotonic()

@@ -62,6 +62,7 @@ def test_export_chooses_as_it_does_for_sbatch_and_the_launchers_token_passes_in_
     [
         (b"\xef\xbb\xbf#!/bin/bash\n", r"byte order mark; remove it: sed -i '1s/\^\\xEF\\xBB\\xBF//' a.sbatch"),
         (b"#!/bin/bash\r\necho\r\n", r"CRLF.*sed -i 's/\\r\$//' a.sbatch"),
+        (b"#!/bin/bash\recho\r", r"old Macs.*sed -i 's/\\r/\\n/g' a.sbatch"),
         ("#!/bin/bash\n".encode("utf-16"), "UTF-16; make it UTF-8: iconv"),
         (b"echo\n", "does not begin with #!"),
     ],
@@ -75,3 +76,8 @@ def test_options_after_the_first_command_are_named_and_those_of_other_files_are_
     text = "#!/bin/bash\n#SBATCH -N1\n\n# why\ncat > b <<'EOF'\n#SBATCH -N9\nEOF\n#SBATCH --mem=0\n"
     assert late_options(text) == [(8, "#SBATCH --mem=0")]
     assert options_of(text) == ["-N1"]
+
+
+@pytest.mark.parametrize("command", ['cat <<< "done"', "echo $((1 <<SIZE))", "read -r a b <<<hello"])
+def test_what_only_looks_like_a_here_document_hides_no_late_option(command: str) -> None:
+    assert late_options(f"#!/bin/bash\n{command}\n#SBATCH --nodes=5\ndone\n") == [(3, "#SBATCH --nodes=5")]

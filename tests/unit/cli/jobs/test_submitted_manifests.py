@@ -92,6 +92,15 @@ def test_files_beside_a_manifest_travel_without_links_and_folders(
     assert "a.log (.gitignore)" in told
 
 
+def test_a_pointer_of_git_lfs_beside_a_manifest_is_named(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vocab.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    submit(manifest(tmp_path))
+    assert "vocab.json" in server.applied[0]["data"]
+    assert "vocab.json is a Git LFS pointer and not the file; fetch it with: git lfs pull" in capsys.readouterr().err
+
+
 def test_a_manifest_that_is_a_link_is_not_followed(tmp_path: Path, server: Server) -> None:
     real = manifest(tmp_path)
     link = tmp_path / "link.yaml"

@@ -74,6 +74,22 @@ def test_lost_loops_are_restarted_and_logged(clock: list[float], caplog: pytest.
     assert caplog.messages == ["EKS cluster demo: lost loops: restarting etcd, kube-proxy"]
 
 
+def test_an_api_server_that_a_busy_machine_starts_slowly_gets_longer_each_time_and_comes_up(clock: list[float]) -> None:
+    plane = Plane(answers=False)
+    keeper = Keeper(planes=lambda: [plane])  # type: ignore[list-item]
+    passes(keeper, clock, 6)
+    assert plane.revived == 1
+    passes(keeper, clock, 26)
+    assert plane.revived == 2, "20 s are enough on a machine that is not busy"
+    passes(keeper, clock, 40)
+    assert plane.revived == 2, "a start of 40 s is not cut off"
+    plane.answers = True
+    passes(keeper, clock, 2)
+    plane.answers = False
+    passes(keeper, clock, 6)
+    assert plane.revived == 3, "one that answered and hangs is restarted as fast as before"
+
+
 def test_one_that_goes_on_in_time_is_left_alone(clock: list[float]) -> None:
     plane = Plane()
     keeper = Keeper(planes=lambda: [plane])  # type: ignore[list-item]
