@@ -80,7 +80,9 @@ class Settings:
         return tuple(name for name in found if name not in beside)
 
     def __getattr__(self, name: str) -> Any:
-        field = self._model.model_fields[name]
+        field = self._model.model_fields.get(name)
+        if field is None:
+            raise AttributeError(name)
         kind = bare(field.annotation)
         where = (*self._location, name)
         if self._data is None and not _is_section(kind):

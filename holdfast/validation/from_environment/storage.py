@@ -4,36 +4,35 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, Mount, OpenZfsFileSystem, VpcConfig
+from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, OpenZfsFileSystem, VpcConfig
+from holdfast.validation.translation import Properties, mount
 
 LUSTRE, HOME = "lustre", "home"
 THERE = ""
 """The deployment type of a file system that is there: FSx has taken it, and limits are not asked again."""
 
 
-def mounts_of(file: Settings, group: Settings) -> Any:
+def mounts_of(file: Settings, group: Settings) -> list[Properties]:
     """Under EKS pods mount file systems, nodes do not."""
     if file.eks is not None:
-        return ()
-    mounts: list[Mount] = []
+        return []
     lustre, home = file.storage.lustre, file.storage.home
-    if lustre is not None and group.mount_lustre is UNRESOLVED:
-        return UNRESOLVED
-    if lustre is not None and group.mount_lustre:
+    mounts = []
+    if lustre is not None and group.mount_lustre is True:
         mounts.append(_mount("lustre", LUSTRE, lustre))
     if home is not None:
         mounts.append(_mount("openzfs", HOME, home))
-    return tuple(mounts)
+    return mounts
 
 
-def _mount(kind: str, identity: str, settings: Settings) -> Mount:
-    return Mount(
+def _mount(kind: str, identity: str, settings: Settings) -> Properties:
+    return mount(
+        kind,
         path=settings.path,
         places=settings.places(mount_path="mount_path"),
-        kind=kind,
-        dns_name=None,
+        dns_name={"Fn::GetAtt": [identity, "DNSName"]},
+        mount_name={"Fn::GetAtt": [identity, "LustreMountName"]} if kind == "lustre" else None,
         mount_path=settings.mount_path,
-        file_system=identity,
     )
 
 

@@ -9,10 +9,12 @@ from holdfast.catalog import (
     BATCH_SIZE,
     DEPLOYMENT,
     GROUP,
+    MOUNT,
     RESTRICTED_GROUP,
     RESTRICTED_LUSTRE,
     SCHEDULED_UPDATE,
     TAINT,
+    VOLUME,
     Property,
 )
 from holdfast.validation.model.item import Item
@@ -23,9 +25,9 @@ from holdfast.validation.model.surroundings import Lifecycle, Role, VpcConfig
 class Volume(Item):
     """An EBS volume of every node (API: EbsVolumeConfig)."""
 
-    size_gib: int | None
-    kms_key: str | None = None
-    root: bool = False
+    size_gib: Annotated[int | None, Property(VOLUME, "VolumeSizeInGB")]
+    kms_key: Annotated[str | None, Property(VOLUME, "VolumeKmsKeyId")] = None
+    root: Annotated[bool, Property(VOLUME, "RootVolume")] = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -34,10 +36,10 @@ class Mount(Item):
 
     kind: str
     """``lustre`` or ``openzfs``."""
-    dns_name: str | None
-    mount_name: str | None = None
+    dns_name: Annotated[str | None, Property(MOUNT, "DnsName")]
+    mount_name: Annotated[str | None, Property(MOUNT, "MountName")] = None
     """Of Lustre only."""
-    mount_path: str | None
+    mount_path: Annotated[str | None, Property(MOUNT, "MountPath")]
     """None: the service's default."""
     file_system: str | None = None
     """The ``id`` of the file system, when the same source makes it."""
@@ -80,7 +82,7 @@ class ScheduledUpdate(Item):
     """Updates of software on a schedule (API: ScheduledUpdateConfig)."""
 
     schedule_expression: Annotated[str, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
-    deployment: RollingUpdate | None = None
+    deployment: Annotated[RollingUpdate | None, Property(SCHEDULED_UPDATE, "DeploymentConfig")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -89,7 +91,7 @@ class AutoPatch(Item):
 
     strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
     next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
-    deployment: RollingUpdate | None = None
+    deployment: Annotated[RollingUpdate | None, Property(AUTO_PATCH, "DeploymentConfig")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
