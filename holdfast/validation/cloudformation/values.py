@@ -115,8 +115,15 @@ class Node:
 
     def get(self, *keys: str) -> "Node":
         """Property below; UNRESOLVED if its parent is."""
+        return self._below(keys)[0]
+
+    def place(self, *keys: str) -> str:
+        """Place in the source of a property below, of an absent one too."""
+        return self._below(keys)[1]
+
+    def _below(self, keys: Sequence[str]) -> "tuple[Node, str]":
         node = origin = self
-        start = 0
+        place, start = self.path, 0
         for depth, key in enumerate(keys):
             if isinstance(node._raw, Properties):
                 origin, start = node, depth
@@ -125,12 +132,9 @@ class Node:
                 below: object = held.get(key, ABSENT)
             else:
                 below = UNRESOLVED if node.present else ABSENT
-            node = origin._child(below, *keys[start : depth + 1])
-        return node
-
-    def place(self, *keys: str) -> str:
-        """Place in the source of a property below."""
-        return self.get(*keys).path
+            place = origin._place(*keys[start : depth + 1])
+            node = Node(self._intrinsics, self._template, below, place)
+        return node, place
 
     def items(self) -> "list[Node] | None":
         """Entries of a list; empty if absent, None if their number is unknown."""
@@ -139,7 +143,7 @@ class Node:
         held = self._held()
         if not isinstance(held, list):
             return None
-        entries = [self._child(item, str(index)) for index, item in enumerate(held)]
+        entries = [Node(self._intrinsics, self._template, item, f"{self.path}.{index}") for index, item in enumerate(held)]
         return [entry for entry in entries if entry.value is not ABSENT]
 
     def keys(self) -> list[str] | None:
@@ -229,9 +233,8 @@ class Node:
         plain = isinstance(self._raw, list) or (isinstance(self._raw, Mapping) and not is_function(self._raw))
         return self._raw if plain else self.value
 
-    def _child(self, raw: object, *keys: str) -> "Node":
-        place = self._raw.place(*keys) if isinstance(self._raw, Properties) else ".".join((self.path, *keys))
-        return Node(self._intrinsics, self._template, raw, place)
+    def _place(self, *keys: str) -> str:
+        return self._raw.place(*keys) if isinstance(self._raw, Properties) else ".".join((self.path, *keys))
 
 
 def optional(node: Node, read: Callable[[Node], Any]) -> Any:

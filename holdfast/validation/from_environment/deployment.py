@@ -95,6 +95,7 @@ def _beside_properties(file: Settings, group: InstanceGroup, setting: Settings, 
     """Group with what AWS does not get."""
     unknown = file.eks is None and file.storage.lustre is not None and setting.mount_lustre is UNRESOLVED
     return group.changed(
+        places={**setting.places_in(InstanceGroup), **group.places},
         spare_count=setting.spare_count,
         lifecycle=modes.with_scripts(vars(group)["lifecycle"], setting),
         mounts=UNRESOLVED if unknown else vars(group)["mounts"],

@@ -29,9 +29,9 @@ def cluster(
     """
     pairs = tags if tags is UNRESOLVED else [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
     found = properties_of(Cluster, described, places=places, tags=pairs, **others)
-    found.put(["AutoScaling", "Mode"], _mode(enabled=auto_scaling), None)
-    found.put(["TieredStorageConfig", "Mode"], _mode(enabled=tiered_storage), None)
-    found.put([*SHARED_ENVIRONMENT, "FSxLustreDeletionPolicy"], lustre_deletion_policy, None)
+    found.put(["AutoScaling", "Mode"], _mode(enabled=auto_scaling))
+    found.put(["TieredStorageConfig", "Mode"], _mode(enabled=tiered_storage))
+    found.put([*SHARED_ENVIRONMENT, "FSxLustreDeletionPolicy"], lustre_deletion_policy)
     return found
 
 
@@ -44,14 +44,14 @@ def slurm_orchestrator(*, config_strategy: Any, accounting: Properties | None, *
 
 def eks_orchestrator(*, cluster_arn: str) -> Properties:
     found = Properties()
-    found.put(["Eks", "ClusterArn"], cluster_arn, None)
+    found.put(["Eks", "ClusterArn"], cluster_arn)
     return found
 
 
 def accounting_database(described: object = None, *, port: Any, database: Any, **others: Any) -> Properties:
     found = properties_of(AccountingDatabase, described, **others)
-    found.put(["Port"], port, None)
-    found.put(["Name"], database, None)
+    found.put(["Port"], port)
+    found.put(["Name"], database)
     return found
 
 
