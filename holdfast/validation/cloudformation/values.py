@@ -143,7 +143,9 @@ class Node:
         held = self._held()
         if not isinstance(held, list):
             return None
-        entries = [Node(self._intrinsics, self._template, item, f"{self.path}.{index}") for index, item in enumerate(held)]
+        entries = [
+            Node(self._intrinsics, self._template, item, f"{self.path}.{index}") for index, item in enumerate(held)
+        ]
         return [entry for entry in entries if entry.value is not ABSENT]
 
     def keys(self) -> list[str] | None:
