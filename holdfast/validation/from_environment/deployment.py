@@ -11,7 +11,7 @@ from holdfast.validation.from_environment.governance import governance
 from holdfast.validation.from_environment.groups import instance_group, restricted_group
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.from_environment.storage import HOME, LUSTRE, home_of, lustre_of, mounts_of
+from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
     AccessEntry,
     Addon,
@@ -53,13 +53,17 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         subnets=(_nodes_subnet(network),),
         security_groups=(_security_group(network),),
     )
-    lustre, home = lustre_of(file, vpc), home_of(file, vpc)
+    modes = LifecycleModes(file, folder)
+    graph = Graph([Template(body={"Resources": _resources(file, modes)})])
+    reader = ClusterReader(Values(graph))
+    read_lustre, read_home = reader.storage.all_file_systems(graph.of_type(FILE_SYSTEM))
+    lustre, home = lustre_of(file, vpc, *read_lustre), home_of(file, vpc, *read_home)
     return Deployment(
         path="",
         places={"account": "account", "region": "region"},
         account=file.account,
         region=file.region,
-        cluster=_cluster(file, vpc, LifecycleModes(file, folder)),
+        cluster=_cluster(file, vpc, modes, reader.cluster(next(graph.of_type(CLUSTER)))),
         network=_network(network),
         lustre_file_systems=() if lustre is None else (lustre,),
         openzfs_file_systems=() if home is None else (home,),
@@ -74,10 +78,9 @@ def resources_of(file: Settings, *, folder: Path | None) -> dict[str, Any]:
     return _resources(file, LifecycleModes(file, folder))
 
 
-def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
+def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluster) -> Cluster:
+    """Cluster as it was read from its properties, with what they do not have."""
     settings = file.cluster
-    graph = Graph([Template(body={"Resources": _resources(file, modes)})])
-    read = ClusterReader(Values(graph)).cluster(next(graph.of_type(CLUSTER)))
     groups: Any = UNRESOLVED
     if settings.instance_groups is not UNRESOLVED:
         pairs = zip(read.instance_groups, settings.instance_groups, strict=True)
@@ -135,8 +138,7 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
         tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
         tags=settings.tags,
     )
-    file_systems = {identity: {"Type": FILE_SYSTEM} for identity in (LUSTRE, HOME)}
-    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems}
+    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems_of(file)}
 
 
 def _slurm(file: Settings) -> Properties:

@@ -159,6 +159,10 @@ class LustreFileSystem(Item):
     metadata_mode: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Mode")] = None
     """None: no metadata configuration. ``AUTOMATIC`` or ``USER_PROVISIONED``."""
     metadata_iops: Annotated[int | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Iops")] = None
+    compression: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType")] = None
+    maintenance_window: Annotated[
+        str | None, Property(FILE_SYSTEM, "LustreConfiguration.WeeklyMaintenanceStartTime")
+    ] = None
     import_path: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.ImportPath")] = None
     export_path: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.ExportPath")] = None
     vpc: VpcConfig

@@ -2,6 +2,7 @@
 
 from holdfast.validation.cloudformation import Properties
 from holdfast.validation.translation.cluster import accounting_database, cluster, eks_orchestrator, slurm_orchestrator
+from holdfast.validation.translation.file_systems import lustre, open_zfs
 from holdfast.validation.translation.groups import (
     deployment,
     ebs_volume,
@@ -23,7 +24,9 @@ __all__ = [
     "eks_orchestrator",
     "instance_group",
     "life_cycle_config",
+    "lustre",
     "mount",
+    "open_zfs",
     "properties_of",
     "scheduled_update",
     "slurm_orchestrator",
