@@ -16,12 +16,13 @@ from holdfast.config.reading import bare
 from holdfast.config.refusals import dotted
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.model import Item
+from holdfast.validation.translation import Sourced
 
 Location = tuple[str | int, ...]
 T = TypeVar("T", bound=Item)
 
 
-class Settings:
+class Settings(Sourced):
     """
     Section of the file. Attributes are settings: plain values, sections as Settings, lists of them as tuples.
 

@@ -1,5 +1,6 @@
 """Attributes of items that are one CloudFormation property each: read from it, and written to it."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
@@ -16,11 +17,11 @@ class Attribute:
     """Without None."""
     optional: bool
 
-    @property
+    @functools.cached_property
     def keys(self) -> list[str]:
         return self.of.path.split(".")
 
-    @property
+    @functools.cached_property
     def item(self) -> type[Item] | None:
         """Item of the attribute, or of its list, if each of that item's own attributes is one property."""
         kind = get_args(self.kind)[0] if get_args(self.kind)[1:] == (...,) else self.kind

@@ -82,7 +82,7 @@ class ScheduledUpdate(Item):
     """Updates of software on a schedule (API: ScheduledUpdateConfig)."""
 
     schedule_expression: Annotated[str, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
-    deployment: Annotated[RollingUpdate | None, Property(SCHEDULED_UPDATE, "DeploymentConfig")] = None
+    deployment: RollingUpdate | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -91,7 +91,7 @@ class AutoPatch(Item):
 
     strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
     next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
-    deployment: Annotated[RollingUpdate | None, Property(AUTO_PATCH, "DeploymentConfig")] = None
+    deployment: RollingUpdate | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -12,11 +12,11 @@ from holdfast.validation.translation.groups import (
     scheduled_update,
     vpc_config,
 )
-from holdfast.validation.translation.properties import Settings, properties_of
+from holdfast.validation.translation.properties import Sourced, properties_of
 
 __all__ = [
     "Properties",
-    "Settings",
+    "Sourced",
     "accounting_database",
     "cluster",
     "deployment",

@@ -5,6 +5,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Properties
 from holdfast.validation.model import (
+    AutoPatch,
     InstanceGroup,
     Lifecycle,
     Mount,
@@ -12,7 +13,7 @@ from holdfast.validation.model import (
     ScheduledUpdate,
     Volume,
 )
-from holdfast.validation.translation.properties import Places, properties_of
+from holdfast.validation.translation.properties import Places, properties_of, structures
 
 CAPACITIES: Mapping[str, Any] = {"spot": {"Spot": {}}, "on-demand": {"OnDemand": {}}}
 MOUNTS = {"lustre": "FsxLustreConfig", "openzfs": "FsxOpenZfsConfig"}
@@ -28,11 +29,14 @@ def instance_group(group: Any, *, places: Places = None, **others: Any) -> Prope
         others: What a construct and a file have in different forms, as properties.
     """
     capacity = CAPACITIES.get(group.capacity, group.capacity)
-    return properties_of(InstanceGroup, group, places=places, capacity=capacity, **others)
+    patch = structures(AutoPatch, group.auto_patch)
+    return properties_of(InstanceGroup, group, places=places, capacity=capacity, auto_patch=patch, **others)
 
 
 def scheduled_update(update: object, *, deployment: Any) -> Properties:
-    return properties_of(ScheduledUpdate, update, deployment=deployment)
+    found = properties_of(ScheduledUpdate, update)
+    found.put(["DeploymentConfig"], deployment)
+    return found
 
 
 def deployment(described: object, *, wait_interval_s: Any, alarm_names: Any, places: Places = None) -> Properties:
