@@ -21,6 +21,9 @@ SLURM = f"{CLUSTER}.ClusterOrchestratorSlurmConfig"
 ACCOUNTING = f"{CLUSTER}.ClusterAccountingDatabase"
 SCHEDULED_UPDATE = f"{CLUSTER}.ScheduledUpdateConfig"
 AUTO_PATCH = f"{CLUSTER}.AutoPatchConfig"
+VOLUME = f"{CLUSTER}.ClusterEbsVolumeConfig"
+MOUNT = f"{CLUSTER}.ClusterFsxLustreConfig"
+LIFE_CYCLE = f"{CLUSTER}.ClusterLifeCycleConfig"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """HyperPod cluster, owned or imported: orchestrator, roles, properties."""
 
 from holdfast_constructs.cluster.hyperpod import AutoScaling, HyperPodCluster, TieredStorage, check_groups
-from holdfast_constructs.cluster.l1 import orchestrator_property
+from holdfast_constructs.cluster.l1 import orchestrator_properties
 from holdfast_constructs.cluster.orchestrators import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs.cluster.reference import IHyperPodCluster
 
@@ -14,5 +14,5 @@ __all__ = [
     "SlurmOrchestrator",
     "TieredStorage",
     "check_groups",
-    "orchestrator_property",
+    "orchestrator_properties",
 ]

@@ -3,17 +3,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import jsii
-from aws_cdk import CfnTag, Names
+from aws_cdk import Names
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct, IDependable
 
+from holdfast.validation import translation
+from holdfast_constructs.cdk import arguments
 from holdfast_constructs.cluster.auto_scaling_role import AutoScalingRole
 from holdfast_constructs.cluster.execution_roles import NodeRights, adopt, execution_role, volume_keys
 from holdfast_constructs.cluster.health_rights import shipping, watching
-from holdfast_constructs.cluster.l1 import Nodes, orchestrator_property, shared_environment, vpc_property
+from holdfast_constructs.cluster.l1 import Nodes, orchestrator_properties, restricted_lustre, vpc_properties
 from holdfast_constructs.cluster.lifecycle_config import Lifecycle
 from holdfast_constructs.cluster.orchestrators import EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs.cluster.reference import ClusterBase, IHyperPodCluster
@@ -118,23 +120,30 @@ class HyperPodCluster(ClusterBase):
             self._scaler = AutoScalingRole(self, "AutoScalingRole")
             auto_scaling_role = self._scaler.role
         self._define_groups(instance_groups)
+        shared = restricted_environment
         resource = self._resource = sagemaker.CfnCluster(
             self,
             "Resource",
-            cluster_name=self.cluster_name,
-            orchestrator=orchestrator_property(orchestrator, continuous=continuous_provisioning),
-            vpc_config=vpc_property(network.subnets, network.security_groups),
-            instance_groups=list(self._groups) or None,
-            restricted_instance_groups=[self._nodes.restricted(group) for group in restricted_instance_groups] or None,
-            restricted_instance_groups_config=(
-                None if restricted_environment is None else shared_environment(restricted_environment)
+            **arguments(
+                sagemaker.CfnCluster,
+                translation.cluster(
+                    name=self.cluster_name,
+                    **orchestrator_properties(orchestrator, continuous=continuous_provisioning),
+                    vpc=vpc_properties(network.subnets, network.security_groups),
+                    instance_groups=self._groups,
+                    restricted_groups=[self._nodes.restricted(group) for group in restricted_instance_groups],
+                    restricted_lustre=restricted_lustre(None if shared is None else shared.lustre),
+                    lustre_deletion_policy=None if shared is None else shared.lustre_deletion_policy,
+                    node_recovery=node_recovery,
+                    node_provisioning_mode="Continuous" if continuous_provisioning else None,
+                    auto_scaling=None if auto_scaling is None else auto_scaling.enabled,
+                    auto_scaler=None if auto_scaling is None else "Karpenter",
+                    role=None if auto_scaling_role is None else auto_scaling_role.role_arn,
+                    tiered_storage=None if tiered_storage is None else tiered_storage.enabled,
+                    tiered_storage_percent=None if tiered_storage is None else tiered_storage.memory_percentage,
+                    tags=_tags(tags or {}, on_eks=eks is not None),
+                ),
             ),
-            node_recovery=node_recovery,
-            node_provisioning_mode="Continuous" if continuous_provisioning else None,
-            auto_scaling=None if auto_scaling is None else _auto_scaling(auto_scaling),
-            cluster_role=None if auto_scaling_role is None else auto_scaling_role.role_arn,
-            tiered_storage_config=None if tiered_storage is None else _tiered(tiered_storage),
-            tags=_tags(tags or {}, on_eks=eks is not None),
         )
         self.cluster_arn = resource.attr_cluster_arn
         if self._scaler is not None:
@@ -235,7 +244,9 @@ class HyperPodCluster(ClusterBase):
         _reach_services(self._network, self._orchestrator, mounts)
         self._names.append(group.name)
         self._groups.append(self._nodes.group(group))
-        self.resource.instance_groups = list(self._groups)
+        self.resource.instance_groups = arguments(sagemaker.CfnCluster, {"InstanceGroups": self._groups})[
+            "instance_groups"
+        ]
         self.resource.node.add_dependency(*(mount.file_system for mount in mounts), *self._scripts([group]))
         acknowledge_schema_gaps(self.resource, [group])
 
@@ -365,26 +376,9 @@ def _reach_services(
         network.add_interface_endpoint("fsx")
 
 
-def _tags(tags: Mapping[str, str], *, on_eks: bool) -> list[CfnTag] | None:
+def _tags(tags: Mapping[str, str], *, on_eks: bool) -> Mapping[str, str]:
     """SageMaker developer guide, "Installing the training operator": without the tag "the installation will fail"."""
-    expected = {"SageMaker": "true", **tags} if on_eks else tags
-    return [CfnTag(key=key, value=value) for key, value in sorted(expected.items())] or None
-
-
-def _auto_scaling(auto_scaling: AutoScaling) -> sagemaker.CfnCluster.ClusterAutoScalingConfigProperty:
-    return sagemaker.CfnCluster.ClusterAutoScalingConfigProperty(
-        mode=_mode(enabled=auto_scaling.enabled), auto_scaler_type="Karpenter"
-    )
-
-
-def _tiered(storage: TieredStorage) -> sagemaker.CfnCluster.TieredStorageConfigProperty:
-    return sagemaker.CfnCluster.TieredStorageConfigProperty(
-        mode=_mode(enabled=storage.enabled), instance_memory_allocation_percentage=storage.memory_percentage
-    )
-
-
-def _mode(*, enabled: bool) -> str:
-    return "Enable" if enabled else "Disable"
+    return {"SageMaker": "true", **tags} if on_eks else tags
 
 
 def _own_networks(groups: Sequence[InstanceGroup | RestrictedInstanceGroup]) -> Iterator[IConstruct]:

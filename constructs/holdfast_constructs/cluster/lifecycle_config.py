@@ -1,8 +1,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aws_cdk.aws_sagemaker import CfnCluster
-
+from holdfast.validation.translation import Properties, life_cycle_config
 from holdfast_constructs.cluster.orchestrators import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs.groups import InstanceGroup, LifecycleMode
 from holdfast_constructs.lifecycle import ACCOUNTING, MOUNTS, MOUNTS_OF, ILifecycleScripts
@@ -51,14 +50,14 @@ class Lifecycle:
                     f"{hook}, or another mode"
                 )
 
-    def property(self, group: InstanceGroup) -> CfnCluster.ClusterLifeCycleConfigProperty | None:
+    def properties(self, group: InstanceGroup) -> Properties | None:
         mode, scripts = self.mode(group), self.scripts(group)
         if scripts is None or mode == "none":
             return None
-        return CfnCluster.ClusterLifeCycleConfigProperty(
+        return life_cycle_config(
+            source_s3_uri=scripts.source_s3_uri,
             on_create=scripts.on_create if mode == "custom" else None,
             on_init_complete=scripts.on_init_complete if mode == "extension" else None,
-            source_s3_uri=scripts.source_s3_uri,
         )
 
     def tell(self, groups: Sequence[InstanceGroup]) -> None:

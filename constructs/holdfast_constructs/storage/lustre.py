@@ -13,7 +13,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
-from holdfast_constructs.cdk import url_suffix
+from holdfast.validation import translation
+from holdfast_constructs.cdk import arguments, url_suffix
 from holdfast_constructs.storage.file_system_rules import usual_dns_name, wait_for_rules
 
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
@@ -150,25 +151,26 @@ class LustreFileSystem(_LustreBase):
             removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
+        properties = translation.lustre(
+            capacity_gib=storage_capacity_gib,
+            throughput_mbps_per_tib=per_unit_storage_throughput,
+            compression=compression,
+            maintenance_window=maintenance_window,
+            efa=efa,
+            metadata_iops=metadata_iops,
+        )
+        if log_group is not None:
+            properties["LustreConfiguration"]["LogConfiguration"] = {
+                "Level": "WARN_ERROR",
+                "Destination": log_group.log_group_arn,
+            }
         resource = fsx.CfnFileSystem(
             self,
             "Resource",
-            file_system_type="LUSTRE",
-            file_system_type_version="2.15",
-            storage_capacity=storage_capacity_gib,
-            storage_type="SSD",
+            **arguments(fsx.CfnFileSystem, properties),
             subnet_ids=[subnet.subnet_id],
             security_group_ids=[security_group.security_group_id],
             kms_key_id=None if encryption_key is None else encryption_key.key_arn,
-            lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
-                deployment_type="PERSISTENT_2",
-                per_unit_storage_throughput=per_unit_storage_throughput,
-                data_compression_type=compression,
-                weekly_maintenance_start_time=maintenance_window,
-                efa_enabled=efa or None,
-                metadata_configuration=_metadata(metadata_iops),
-                log_configuration=None if log_group is None else _logs(log_group),
-            ),
         )
         resource.apply_removal_policy(removal_policy)
         wait_for_rules(resource, security_group)
@@ -232,15 +234,6 @@ def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
             },
         )
     )
-
-
-def _metadata(iops: int | None) -> fsx.CfnFileSystem.MetadataConfigurationProperty:
-    mode = "AUTOMATIC" if iops is None else "USER_PROVISIONED"
-    return fsx.CfnFileSystem.MetadataConfigurationProperty(mode=mode, iops=iops)
-
-
-def _logs(log_group: logs.ILogGroup) -> fsx.CfnFileSystem.LogConfigurationProperty:
-    return fsx.CfnFileSystem.LogConfigurationProperty(level="WARN_ERROR", destination=log_group.log_group_arn)
 
 
 def _import_policy(

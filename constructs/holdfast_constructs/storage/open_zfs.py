@@ -8,6 +8,8 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
+from holdfast.validation import translation
+from holdfast_constructs.cdk import arguments
 from holdfast_constructs.storage.file_system_rules import usual_dns_name, wait_for_rules
 
 BACKUP_RETENTION_DAYS = 7
@@ -59,32 +61,28 @@ class OpenZfsFileSystem(Construct):
             removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
-        export = fsx.CfnFileSystem.ClientConfigurationsProperty(
-            clients="*", options=["rw", "crossmnt", "no_root_squash"]
-        )
-        root = fsx.CfnFileSystem.RootVolumeConfigurationProperty(
-            data_compression_type="LZ4",
-            nfs_exports=[fsx.CfnFileSystem.NfsExportsProperty(client_configurations=[export])],
-        )
         deleted = removal_policy is RemovalPolicy.DESTROY
+        clients = {"Clients": "*", "Options": ["rw", "crossmnt", "no_root_squash"]}
+        properties = translation.open_zfs(
+            capacity_gib=storage_capacity_gib, throughput_mbps=throughput_capacity, deployment_type=deployment_type
+        )
+        properties["OpenZFSConfiguration"] |= {
+            "AutomaticBackupRetentionDays": 0 if deleted else BACKUP_RETENTION_DAYS,
+            "CopyTagsToBackups": True,
+            "CopyTagsToVolumes": True,
+            "RootVolumeConfiguration": {
+                "DataCompressionType": "LZ4",
+                "NfsExports": [{"ClientConfigurations": [clients]}],
+            },
+            **({"Options": ["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"]} if deleted else {}),
+        }
         resource = fsx.CfnFileSystem(
             self,
             "Resource",
-            file_system_type="OPENZFS",
-            storage_capacity=storage_capacity_gib,
-            storage_type="SSD",
+            **arguments(fsx.CfnFileSystem, properties),
             subnet_ids=[subnet.subnet_id],
             security_group_ids=[security_group.security_group_id],
             kms_key_id=None if encryption_key is None else encryption_key.key_arn,
-            open_zfs_configuration=fsx.CfnFileSystem.OpenZFSConfigurationProperty(
-                deployment_type=deployment_type,
-                throughput_capacity=throughput_capacity,
-                automatic_backup_retention_days=0 if deleted else BACKUP_RETENTION_DAYS,
-                copy_tags_to_backups=True,
-                copy_tags_to_volumes=True,
-                options=["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"] if deleted else None,
-                root_volume_configuration=root,
-            ),
         )
         resource.apply_removal_policy(removal_policy)
         wait_for_rules(resource, security_group)

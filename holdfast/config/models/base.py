@@ -18,7 +18,7 @@ class Model(BaseModel):
     """Base of every section: unknown settings and values of the wrong type are refused, nothing can be changed."""
 
     # Not use_attribute_docstrings, which reads all sources at import: half the time of reading an environment.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_describe)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_describe, defer_build=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from holdfast.validation.cloudformation.document import (
 from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
 from holdfast.validation.cloudformation.intrinsics import ABSENT, Intrinsics
 from holdfast.validation.cloudformation.order import Order, named
+from holdfast.validation.cloudformation.properties import Properties
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 from holdfast.validation.cloudformation.values import Linked, Node, Values, optional, required
 from holdfast.validation.cloudformation.words import distance
@@ -30,6 +31,7 @@ __all__ = [
     "Linked",
     "Node",
     "Order",
+    "Properties",
     "Reference",
     "Resource",
     "Template",

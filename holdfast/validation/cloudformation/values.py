@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
 from holdfast.validation.cloudformation.intrinsics import ABSENT, NAMES, Intrinsics, is_function
+from holdfast.validation.cloudformation.properties import Properties
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
 _IDENTITY = {
@@ -81,7 +82,7 @@ class Node:
         self._intrinsics = intrinsics
         self._template = template
         self._raw = raw
-        self.path = path
+        self.path = raw.path if isinstance(raw, Properties) else path
 
     @functools.cached_property
     def value(self) -> object:
@@ -114,15 +115,26 @@ class Node:
 
     def get(self, *keys: str) -> "Node":
         """Property below; UNRESOLVED if its parent is."""
-        node = self
-        for key in keys:
+        return self._below(keys)[0]
+
+    def place(self, *keys: str) -> str:
+        """Place in the source of a property below, of an absent one too."""
+        return self._below(keys)[1]
+
+    def _below(self, keys: Sequence[str]) -> "tuple[Node, str]":
+        node = origin = self
+        place, start = self.path, 0
+        for depth, key in enumerate(keys):
+            if isinstance(node._raw, Properties):
+                origin, start = node, depth
             held = node._held()
             if isinstance(held, Mapping):
                 below: object = held.get(key, ABSENT)
             else:
                 below = UNRESOLVED if node.present else ABSENT
-            node = node._child(key, below)
-        return node
+            place = origin._place(*keys[start : depth + 1])
+            node = Node(self._intrinsics, self._template, below, place)
+        return node, place
 
     def items(self) -> "list[Node] | None":
         """Entries of a list; empty if absent, None if their number is unknown."""
@@ -131,7 +143,9 @@ class Node:
         held = self._held()
         if not isinstance(held, list):
             return None
-        entries = [self._child(index, item) for index, item in enumerate(held)]
+        entries = [
+            Node(self._intrinsics, self._template, item, f"{self.path}.{index}") for index, item in enumerate(held)
+        ]
         return [entry for entry in entries if entry.value is not ABSENT]
 
     def keys(self) -> list[str] | None:
@@ -221,8 +235,8 @@ class Node:
         plain = isinstance(self._raw, list) or (isinstance(self._raw, Mapping) and not is_function(self._raw))
         return self._raw if plain else self.value
 
-    def _child(self, key: object, raw: object) -> "Node":
-        return Node(self._intrinsics, self._template, raw, f"{self.path}.{key}")
+    def _place(self, *keys: str) -> str:
+        return self._raw.place(*keys) if isinstance(self._raw, Properties) else ".".join((self.path, *keys))
 
 
 def optional(node: Node, read: Callable[[Node], Any]) -> Any:

@@ -4,17 +4,16 @@ import ipaddress
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog import limits
-from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.catalog import CLUSTER, FILE_SYSTEM, limits
+from holdfast.validation.cloudformation import UNRESOLVED, Graph, Template, Values
 from holdfast.validation.from_environment.file import environment_file, second_zone_place
 from holdfast.validation.from_environment.governance import governance
-from holdfast.validation.from_environment.groups import instance_group, restricted_group, restricted_lustre
+from holdfast.validation.from_environment.groups import instance_group, restricted_group
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.from_environment.storage import home_of, lustre_of, mounts_of
+from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
     AccessEntry,
-    AccountingDatabase,
     Addon,
     Cluster,
     Deployment,
@@ -22,12 +21,22 @@ from holdfast.validation.model import (
     EksControlPlane,
     HelmRelease,
     Image,
+    InstanceGroup,
     Network,
+    RestrictedLustre,
     SecurityGroup,
-    Slurm,
     Subnet,
     Traffic,
     VpcConfig,
+)
+from holdfast.validation.readers import ClusterReader
+from holdfast.validation.translation import (
+    Properties,
+    accounting_database,
+    cluster,
+    eks_orchestrator,
+    properties_of,
+    slurm_orchestrator,
 )
 
 OPERATOR, OBSERVABILITY = "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability"
@@ -44,13 +53,17 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         subnets=(_nodes_subnet(network),),
         security_groups=(_security_group(network),),
     )
-    lustre, home = lustre_of(file, vpc), home_of(file, vpc)
+    modes = LifecycleModes(file, folder)
+    graph = Graph([Template(body={"Resources": _resources(file, modes)})])
+    reader = ClusterReader(Values(graph))
+    read_lustre, read_home = reader.storage.all_file_systems(graph.of_type(FILE_SYSTEM))
+    lustre, home = lustre_of(file, vpc, *read_lustre), home_of(file, vpc, *read_home)
     return Deployment(
         path="",
         places={"account": "account", "region": "region"},
         account=file.account,
         region=file.region,
-        cluster=_cluster(file, vpc, LifecycleModes(file, folder)),
+        cluster=_cluster(file, vpc, modes, reader.cluster(next(graph.of_type(CLUSTER)))),
         network=_network(network),
         lustre_file_systems=() if lustre is None else (lustre,),
         openzfs_file_systems=() if home is None else (home,),
@@ -61,65 +74,88 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
     )
 
 
-def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
-    cluster, continuous = file.cluster, file.cluster.node_provisioning_mode
-    groups, restricted = cluster.instance_groups, cluster.restricted_instance_groups
-    shared = cluster.restricted_environment
-    tiered = cluster.tiered_storage
-    return Cluster(
-        path="cluster",
-        places={
-            **cluster.places_in(Cluster),
-            **cluster.places(restricted_groups="restricted_instance_groups"),
-            "tiered_storage_percent": "cluster.tiered_storage.memory_percentage",
-            "vpc": "network",
-        },
-        name=cluster.name if cluster.is_set("name") else file.name,
-        instance_groups=groups
-        if groups is UNRESOLVED
-        else tuple(
-            instance_group(
-                group,
-                mounts=mounts_of(file, group),
-                lifecycle=modes.lifecycle(group),
-                lifecycle_place=modes.place(group),
-            )
-            for group in groups
-        ),
-        restricted_groups=restricted
-        if restricted is UNRESOLVED
-        else tuple(restricted_group(group) for group in restricted),
-        restricted_lustre=None if shared is None or shared.lustre is None else restricted_lustre(shared.lustre),
+def resources_of(file: Settings, *, folder: Path | None) -> dict[str, Any]:
+    return _resources(file, LifecycleModes(file, folder))
+
+
+def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluster) -> Cluster:
+    """Cluster as it was read from its properties, with what they do not have."""
+    settings = file.cluster
+    groups: Any = UNRESOLVED
+    if settings.instance_groups is not UNRESOLVED:
+        pairs = zip(read.instance_groups, settings.instance_groups, strict=True)
+        groups = tuple(_beside_properties(file, group, setting, modes) for group, setting in pairs)
+    return read.changed(
+        instance_groups=groups,
         vpc=vpc,
-        slurm=_slurm(file, continuous) if file.eks is None else None,
+        slurm=None if file.eks is not None else read.slurm,
         eks=None if file.eks is None else Eks(path="eks", control_plane=_control_plane(file)),
-        node_recovery=cluster.node_recovery,
-        node_provisioning_mode=continuous,
-        auto_scaler=cluster.auto_scaler,
-        has_role=cluster.is_set("auto_scaler"),
-        tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
-        tags=cluster.tags,
+        has_role=settings.is_set("auto_scaler"),
     )
 
 
-def _slurm(file: Settings, continuous: Any) -> Slurm:
-    settings = file.slurm if file.slurm is not None else None
-    if settings is None:
-        return Slurm(path="slurm", config_strategy=None)
+def _beside_properties(file: Settings, group: InstanceGroup, setting: Settings, modes: LifecycleModes) -> InstanceGroup:
+    """Group with what AWS does not get."""
+    unknown = file.eks is None and file.storage.lustre is not None and setting.mount_lustre is UNRESOLVED
+    return group.changed(
+        places={**setting.places_in(InstanceGroup), **group.places},
+        spare_count=setting.spare_count,
+        lifecycle=modes.with_scripts(vars(group)["lifecycle"], setting),
+        mounts=UNRESOLVED if unknown else vars(group)["mounts"],
+    )
+
+
+def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
+    settings, tiered, shared = file.cluster, file.cluster.tiered_storage, file.cluster.restricted_environment
+    groups, restricted = settings.instance_groups, settings.restricted_instance_groups
+    properties = cluster(
+        settings,
+        places={
+            **settings.places(restricted_groups="restricted_instance_groups"),
+            "tiered_storage_percent": "cluster.tiered_storage.memory_percentage",
+            "vpc": "network",
+        },
+        name=settings.name if settings.is_set("name") else file.name,
+        instance_groups=groups
+        if groups is UNRESOLVED
+        else [
+            instance_group(
+                group,
+                mounts=mounts_of(file, group),
+                lifecycle=modes.properties(group),
+                lifecycle_place=modes.place(group),
+            )
+            for group in groups
+        ],
+        restricted_groups=restricted if restricted is UNRESOLVED else [restricted_group(group) for group in restricted],
+        restricted_lustre=None
+        if shared is None or shared.lustre is None
+        else properties_of(RestrictedLustre, shared.lustre),
+        lustre_deletion_policy=None if shared is None else shared.lustre_deletion_policy,
+        **({"slurm": _slurm(file)} if file.eks is None else {"eks": eks_orchestrator(cluster_arn=UNRESOLVED)}),
+        auto_scaling=None if settings.auto_scaler is None else True,
+        tiered_storage=None if tiered is None else True,
+        tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
+        tags=settings.tags,
+    )
+    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems_of(file)}
+
+
+def _slurm(file: Settings) -> Properties:
+    settings, continuous = file.slurm, file.cluster.node_provisioning_mode
     # The default is sent without continuous provisioning only; what is written is taken at its word.
-    strategy = settings.config_strategy if settings.is_set("config_strategy") or continuous is None else None
+    strategy = "Managed" if continuous is None else None
+    if settings is None:
+        return slurm_orchestrator(path="slurm", config_strategy=strategy, accounting=None)
     accounting = settings.accounting
-    return Slurm(
+    return slurm_orchestrator(
         path="slurm",
         places=settings.places(config_strategy="config_strategy", accounting="accounting"),
-        config_strategy=strategy,
+        config_strategy=settings.config_strategy if settings.is_set("config_strategy") else strategy,
         accounting=None
         if accounting is None
-        else AccountingDatabase(
-            path="slurm.accounting",
-            places=accounting.places(endpoint="endpoint", secret_arn="secret_arn"),  # noqa: S106 - a setting's name
-            endpoint=accounting.endpoint,
-            secret_arn=accounting.secret_arn,
+        else accounting_database(
+            accounting, port=accounting.port, database=None if accounting.create is True else accounting.database
         ),
     )
 

@@ -9,31 +9,52 @@ from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.model import Lifecycle, Script
 from holdfast.validation.shell import shell_mistake
+from holdfast.validation.translation import Properties, life_cycle_config, properties_of
 
 HOOKS = {"custom": "on_create", "extension": "on_init_complete"}
 """What of a LifeCycleConfig each mode names; the file is called like it."""
+SOURCE_S3_URI = "s3://sagemaker-holdfast/lifecycle/0"
+"""Stands for the place that deploying chooses."""
 
 
 class LifecycleModes:
-    """Lifecycle configurations; groups of one mode share one. ``folder`` None: scripts are unknown."""
+    """Lifecycle configurations of groups. ``folder`` None: scripts are unknown."""
 
     def __init__(self, file: Settings, folder: Path | None) -> None:
         self._file, self._settings = file, file.lifecycle
         names, checks = self._settings.scripts, file.health.checks
-        scripts: Any = UNRESOLVED
+        self._scripts: Any = UNRESOLVED
         if folder is not None and names is not UNRESOLVED and checks is not UNRESOLVED:
             ours = (Script(path="lifecycle", name=f"{hook}.sh", text="#!/bin/bash\n") for hook in HOOKS.values())
             theirs = _scripts(self._settings.at("scripts"), names, folder)
-            scripts = (*ours, *theirs, *_scripts(file.health.at("checks"), checks, folder))
-        self._by_mode = {mode: self._configuration(hook, scripts) for mode, hook in HOOKS.items()}
+            self._scripts = (*ours, *theirs, *_scripts(file.health.at("checks"), checks, folder))
 
-    def lifecycle(self, group: Settings) -> Any:
+    def properties(self, group: Settings) -> Properties | None:
         """Configuration of a group: None in mode none, UNRESOLVED for an unknown mode."""
-        mode = self._mode(group)
-        there = self._there(group)
+        mode, there = self._mode(group), self._there(group)
         if there is not None and mode != "none":
-            return _existing(there)
-        return mode if mode is UNRESOLVED else self._by_mode.get(mode)
+            return properties_of(Lifecycle, there)
+        if mode is UNRESOLVED:
+            unknown: Properties = UNRESOLVED
+            return unknown
+        if mode not in HOOKS:
+            return None
+        hook = HOOKS[mode]
+        return life_cycle_config(
+            path="lifecycle",
+            source_s3_uri=SOURCE_S3_URI,
+            on_create="on_create.sh" if hook == "on_create" else None,
+            on_init_complete="on_init_complete.sh" if hook == "on_init_complete" else None,
+        )
+
+    def with_scripts(self, lifecycle: Lifecycle | None, group: Settings) -> Lifecycle | None:
+        """Configuration with Holdfast's scripts; what is in an existing prefix is unknown."""
+        if lifecycle is None or lifecycle is UNRESOLVED:
+            return lifecycle
+        there = self._there(group)
+        place = lifecycle.path if there is not None else self._settings.at("scripts")
+        scripts = UNRESOLVED if there is not None else self._scripts
+        return lifecycle.changed(scripts=scripts, places={**lifecycle.places, "scripts": place})
 
     def place(self, group: Settings) -> str:
         """Path of a group's mode, or of a broken setting that decides it."""
@@ -64,27 +85,6 @@ class LifecycleModes:
     def _there(self, group: Settings) -> Settings | None:
         found: Settings | None = group.life_cycle_config or self._settings.existing
         return found
-
-    def _configuration(self, hook: str, scripts: Any) -> Lifecycle:
-        return Lifecycle(
-            path="lifecycle",
-            places=self._settings.places(scripts="scripts"),
-            source_s3_uri="s3://sagemaker-holdfast/lifecycle/0",
-            on_create="on_create.sh" if hook == "on_create" else None,
-            on_init_complete="on_init_complete.sh" if hook == "on_init_complete" else None,
-            scripts=scripts,
-        )
-
-
-def _existing(there: Settings) -> Lifecycle:
-    return Lifecycle(
-        path=there.path,
-        places=there.places(source_s3_uri="source_s3_uri"),
-        source_s3_uri=there.source_s3_uri,
-        on_create=there.on_create,
-        on_init_complete=there.on_init_complete,
-        scripts=UNRESOLVED,
-    )
 
 
 def _scripts(setting: str, names: Sequence[str], folder: Path) -> list[Script]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from holdfast.config import Environment, EnvironmentFileError, Problem
 from holdfast.config.reading import Document, parse, read
 from holdfast.config.refusals import dotted
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.engine import judge, suppressed
-from holdfast.validation.from_environment.deployment import deployment_of
+from holdfast.validation.from_environment.deployment import deployment_of, resources_of
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.imports import Describe, changes_since, read_origin
 from holdfast.validation.model import Deployment, Finding, worst_first
@@ -107,6 +108,12 @@ def _judged(
 def deployment_in(document: Document, *, folder: Path) -> Deployment:
     broken = {problem.path for problem in parse(document)[1]}
     return deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
+
+
+def resources_in(document: Document, *, folder: Path) -> dict[str, Any]:
+    """CloudFormation resources of a file, without what only the CDK knows: ids, tokens, grants."""
+    broken = {problem.path for problem in parse(document)[1]}
+    return resources_of(Settings(Environment, document.data, (), broken), folder=folder)
 
 
 def _shape(problem: Problem) -> Finding:

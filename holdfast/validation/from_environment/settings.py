@@ -16,12 +16,13 @@ from holdfast.config.reading import bare
 from holdfast.config.refusals import dotted
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.model import Item
+from holdfast.validation.translation import Sourced
 
 Location = tuple[str | int, ...]
 T = TypeVar("T", bound=Item)
 
 
-class Settings:
+class Settings(Sourced):
     """
     Section of the file. Attributes are settings: plain values, sections as Settings, lists of them as tuples.
 
@@ -80,7 +81,9 @@ class Settings:
         return tuple(name for name in found if name not in beside)
 
     def __getattr__(self, name: str) -> Any:
-        field = self._model.model_fields[name]
+        field = self._model.model_fields.get(name)
+        if field is None:
+            raise AttributeError(name)
         kind = bare(field.annotation)
         where = (*self._location, name)
         if self._data is None and not _is_section(kind):

@@ -2,65 +2,88 @@
 
 from typing import Any
 
+from holdfast.catalog import FILE_SYSTEM
+from holdfast.validation import translation
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, Mount, OpenZfsFileSystem, VpcConfig
+from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, OpenZfsFileSystem, VpcConfig
+from holdfast.validation.translation import Properties, mount
 
 LUSTRE, HOME = "lustre", "home"
 THERE = ""
 """The deployment type of a file system that is there: FSx has taken it, and limits are not asked again."""
 
 
-def mounts_of(file: Settings, group: Settings) -> Any:
+EXISTING: dict[str, Any] = {
+    **dict.fromkeys(("capacity_gib", "throughput_mbps_per_tib", "vpc")),
+    "id": LUSTRE,
+    "deployment_type": THERE,
+    "version": "2.15",
+    "kept": True,
+}
+
+
+def mounts_of(file: Settings, group: Settings) -> list[Properties]:
     """Under EKS pods mount file systems, nodes do not."""
     if file.eks is not None:
-        return ()
-    mounts: list[Mount] = []
+        return []
     lustre, home = file.storage.lustre, file.storage.home
-    if lustre is not None and group.mount_lustre is UNRESOLVED:
-        return UNRESOLVED
-    if lustre is not None and group.mount_lustre:
+    mounts = []
+    if lustre is not None and group.mount_lustre is True:
         mounts.append(_mount("lustre", LUSTRE, lustre))
     if home is not None:
         mounts.append(_mount("openzfs", HOME, home))
-    return tuple(mounts)
+    return mounts
 
 
-def _mount(kind: str, identity: str, settings: Settings) -> Mount:
-    return Mount(
+def _mount(kind: str, identity: str, settings: Settings) -> Properties:
+    return mount(
+        kind,
         path=settings.path,
         places=settings.places(mount_path="mount_path"),
-        kind=kind,
-        dns_name=None,
+        dns_name={"Fn::GetAtt": [identity, "DNSName"]},
+        mount_name={"Fn::GetAtt": [identity, "LustreMountName"]} if kind == "lustre" else None,
         mount_path=settings.mount_path,
-        file_system=identity,
     )
 
 
-def lustre_of(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
+def file_systems_of(file: Settings) -> dict[str, Any]:
+    """Resources of new file systems, and stand-ins for existing ones, which mounts refer to."""
+    lustre, home = file.storage.lustre, file.storage.home
+    properties: dict[str, Properties] = {}
+    if lustre is not None and lustre.existing is None:
+        properties[LUSTRE] = translation.lustre(
+            lustre,
+            efa=lustre.efa,
+            metadata_iops=lustre.metadata_iops,
+            capacity_gib=_of_new(lustre, "capacity_gib"),
+            throughput_mbps_per_tib=_of_new(lustre, "throughput_mbps_per_tib"),
+        )
+    if home is not None and home.existing is None:
+        properties[HOME] = translation.open_zfs(home, capacity_gib=_of_new(home, "capacity_gib"))
+    return {name: {"Type": FILE_SYSTEM, "Properties": properties.get(name, {})} for name in (LUSTRE, HOME)}
+
+
+def lustre_of(file: Settings, vpc: VpcConfig, new: LustreFileSystem | None = None) -> LustreFileSystem | None:
+    """The file system of a file; ``new``: as read from its properties."""
     lustre: Settings | None = file.storage.lustre
     on_delete = file.storage.on_delete
     if lustre is None:
         return None
-    datasets, there = lustre.datasets, lustre.existing is not None
-    return lustre.item(
-        LustreFileSystem,
+    datasets = lustre.datasets
+    found = lustre.item(LustreFileSystem, **EXISTING) if new is None else new
+    return found.changed(
         places={
             **lustre.places_in(LustreFileSystem),
             **lustre.places(data_repository_associations="datasets"),
             "kept": file.storage.at("on_delete"),
         },
-        id=LUSTRE,
-        deployment_type=THERE if there else "PERSISTENT_2",
-        version="2.15",
-        metadata_mode=None if there else "USER_PROVISIONED" if lustre.is_set("metadata_iops") else "AUTOMATIC",
         vpc=vpc,
-        kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
+        kept=True if new is None else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
         data_repository_associations=datasets
         if datasets is UNRESOLVED
         else tuple(_association(dataset, file.storage.data) for dataset in datasets),
-        capacity_gib=_of_new(lustre, "capacity_gib"),
-        throughput_mbps_per_tib=_of_new(lustre, "throughput_mbps_per_tib"),
+        preload=lustre.preload,
     )
 
 
@@ -85,20 +108,15 @@ def _data_repository_path(dataset: Settings, data: Settings | None) -> Any:
 
 
 def _of_new(section: Settings, name: str) -> Any:
-    """Setting of a new file system; unknown if missing, which another rule reports. None for an existing one."""
-    if section.existing is not None:
-        return None
+    """Setting of a new file system; unknown if missing, which another rule reports."""
     return getattr(section, name) if section.is_set(name) else UNRESOLVED
 
 
-def home_of(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
+def home_of(file: Settings, vpc: VpcConfig, new: OpenZfsFileSystem | None = None) -> OpenZfsFileSystem | None:
     home: Settings | None = file.storage.home
     if home is None:
         return None
-    return home.item(
-        OpenZfsFileSystem,
-        id=HOME,
-        deployment_type=THERE if home.existing is not None else "SINGLE_AZ_2",
-        vpc=vpc,
-        capacity_gib=_of_new(home, "capacity_gib"),
-    )
+    if new is None:
+        there = {"id": HOME, "deployment_type": THERE, "capacity_gib": None, "vpc": vpc}
+        return home.item(OpenZfsFileSystem, **there)
+    return new.changed(vpc=vpc)

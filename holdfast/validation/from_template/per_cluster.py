@@ -11,8 +11,8 @@ from typing import Any
 
 from holdfast.catalog import CLUSTER
 from holdfast.validation.cloudformation import Graph, Order, Resource, Template, Values
-from holdfast.validation.from_template.resources import ClusterReader, UpdateReader
 from holdfast.validation.model import App, Deployment, LogGroup
+from holdfast.validation.readers import ClusterReader, UpdateReader
 from holdfast.validation.template_files import read_templates
 
 LOG_GROUP = "AWS::Logs::LogGroup"

@@ -1,6 +1,7 @@
 """Model that rules judge: a deployment and its parts, facts of an account, findings. The from_ packages fill it."""
 
 from holdfast.validation.model.app import App, body_path, references_in, text_of
+from holdfast.validation.model.attributes import Attribute, attributes_of
 from holdfast.validation.model.deployment import (
     AccountingDatabase,
     Cluster,
@@ -72,6 +73,7 @@ __all__ = [
     "AccountingDatabase",
     "Addon",
     "App",
+    "Attribute",
     "AutoPatch",
     "BatchSize",
     "BucketFact",
@@ -126,6 +128,7 @@ __all__ = [
     "User",
     "Volume",
     "VpcConfig",
+    "attributes_of",
     "body_path",
     "groups_of",
     "mounting",

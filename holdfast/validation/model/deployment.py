@@ -62,7 +62,10 @@ class Cluster(Item):
     """None: CloudFormation makes one up."""
     instance_groups: Annotated[tuple[InstanceGroup, ...], Property(CLUSTER, "InstanceGroups")]
     restricted_groups: Annotated[tuple[RestrictedGroup, ...], Property(CLUSTER, "RestrictedInstanceGroups")] = ()
-    restricted_lustre: RestrictedLustre | None = None
+    restricted_lustre: Annotated[
+        RestrictedLustre | None,
+        Property(CLUSTER, "RestrictedInstanceGroupsConfig.SharedEnvironmentConfig.FSxLustreConfig"),
+    ] = None
     """The file system that the restricted groups share."""
     vpc: Annotated[VpcConfig | None, Property(CLUSTER, "VpcConfig")]
     slurm: Annotated[Slurm | None, Property(CLUSTER, "Orchestrator")] = None

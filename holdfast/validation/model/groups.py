@@ -9,10 +9,12 @@ from holdfast.catalog import (
     BATCH_SIZE,
     DEPLOYMENT,
     GROUP,
+    MOUNT,
     RESTRICTED_GROUP,
     RESTRICTED_LUSTRE,
     SCHEDULED_UPDATE,
     TAINT,
+    VOLUME,
     Property,
 )
 from holdfast.validation.model.item import Item
@@ -23,9 +25,9 @@ from holdfast.validation.model.surroundings import Lifecycle, Role, VpcConfig
 class Volume(Item):
     """An EBS volume of every node (API: EbsVolumeConfig)."""
 
-    size_gib: int | None
-    kms_key: str | None = None
-    root: bool = False
+    size_gib: Annotated[int | None, Property(VOLUME, "VolumeSizeInGB")]
+    kms_key: Annotated[str | None, Property(VOLUME, "VolumeKmsKeyId")] = None
+    root: Annotated[bool, Property(VOLUME, "RootVolume")] = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -34,10 +36,10 @@ class Mount(Item):
 
     kind: str
     """``lustre`` or ``openzfs``."""
-    dns_name: str | None
-    mount_name: str | None = None
+    dns_name: Annotated[str | None, Property(MOUNT, "DnsName")]
+    mount_name: Annotated[str | None, Property(MOUNT, "MountName")] = None
     """Of Lustre only."""
-    mount_path: str | None
+    mount_path: Annotated[str | None, Property(MOUNT, "MountPath")]
     """None: the service's default."""
     file_system: str | None = None
     """The ``id`` of the file system, when the same source makes it."""

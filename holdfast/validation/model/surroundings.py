@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, Property
+from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, LIFE_CYCLE, Property
 from holdfast.validation.model.item import Item
 
 
@@ -123,9 +123,9 @@ class Script(Item):
 class Lifecycle(Item):
     """What runs on new nodes of a group (API: LifeCycleConfig)."""
 
-    source_s3_uri: str | None
-    on_create: str | None
-    on_init_complete: str | None = None
+    source_s3_uri: Annotated[str | None, Property(LIFE_CYCLE, "SourceS3Uri")]
+    on_create: Annotated[str | None, Property(LIFE_CYCLE, "OnCreate")]
+    on_init_complete: Annotated[str | None, Property(LIFE_CYCLE, "OnInitComplete")] = None
     scripts: tuple[Script, ...]
     """The files under the URI; UNRESOLVED when the source does not have them."""
 
@@ -159,6 +159,10 @@ class LustreFileSystem(Item):
     metadata_mode: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Mode")] = None
     """None: no metadata configuration. ``AUTOMATIC`` or ``USER_PROVISIONED``."""
     metadata_iops: Annotated[int | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Iops")] = None
+    compression: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType")] = None
+    maintenance_window: Annotated[
+        str | None, Property(FILE_SYSTEM, "LustreConfiguration.WeeklyMaintenanceStartTime")
+    ] = None
     import_path: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.ImportPath")] = None
     export_path: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.ExportPath")] = None
     vpc: VpcConfig

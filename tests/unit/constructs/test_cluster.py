@@ -30,7 +30,7 @@ from holdfast_constructs import (
     Taint,
 )
 from holdfast_constructs.cluster import check_groups as check
-from holdfast_constructs.cluster import orchestrator_property
+from holdfast_constructs.cluster import orchestrator_properties
 from holdfast_constructs.eks import EksBase
 
 GROUPS = [
@@ -445,11 +445,9 @@ def test_a_closed_network_leads_to_what_the_cluster_has_a_use_for(scripts: Path)
 def test_slurms_strategy_is_always_said_and_never_with_continuous_provisioning(
     continuous: bool, strategy: dict[str, str]
 ) -> None:
-    orchestrator = orchestrator_property(SlurmOrchestrator(config_strategy="Merge"), continuous=continuous)
+    orchestrator = orchestrator_properties(SlurmOrchestrator(config_strategy="Merge"), continuous=continuous)
 
-    assert cdk.Stack().resolve(orchestrator) == {
-        "slurm": {key[0].lower() + key[1:]: value for key, value in strategy.items()}
-    }
+    assert orchestrator == {"slurm": {"Slurm": strategy}}
 
 
 def test_the_underlying_resource_can_be_overridden(scripts: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.validation import UNRESOLVED, Role, SecurityGroup, Subnet
 from holdfast.validation.cloudformation import Graph, Template, Values
-from holdfast.validation.from_template.resources import NetworkReader, RoleReader
+from holdfast.validation.readers import NetworkReader, RoleReader
 
 GROUP = {"Fn::GetAtt": ["Group", "GroupId"]}
 MANAGED = {

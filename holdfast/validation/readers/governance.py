@@ -4,8 +4,8 @@ from typing import Any
 
 from holdfast.catalog import QUOTA, SCHEDULER
 from holdfast.validation.cloudformation import Resource, Values
-from holdfast.validation.from_template.resources.properties import places_of, read_item
 from holdfast.validation.model import Governance, PriorityClass, TeamQuota
+from holdfast.validation.readers.properties import places_of, read_item
 
 
 class GovernanceReader:
@@ -17,10 +17,10 @@ class GovernanceReader:
         policies, quotas = self._of(SCHEDULER, hyperpod), self._of(QUOTA, hyperpod)
         if not policies and not quotas:
             return None
-        first = (policies or quotas)[0].path
+        first = self._values.properties((policies or quotas)[0])
         fair = [self._fair_share(each) for each in policies]
         return Governance(
-            path=first,
+            path=first.path,
             places=places_of(Governance, first),
             fair_share=fair[0] if fair else None,
             priority_classes=tuple(each for policy in policies for each in self._classes(policy)),

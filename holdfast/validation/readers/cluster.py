@@ -3,23 +3,22 @@
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Values, optional
-from holdfast.validation.from_template.resources.eks import EksReader
-from holdfast.validation.from_template.resources.governance import GovernanceReader
-from holdfast.validation.from_template.resources.iam import RoleReader
-from holdfast.validation.from_template.resources.lifecycle import LifecycleReader
-from holdfast.validation.from_template.resources.network import NetworkReader
-from holdfast.validation.from_template.resources.properties import each_of, read_item
-from holdfast.validation.from_template.resources.storage import StorageReader
-from holdfast.validation.from_template.resources.updates import UpdateReader
 from holdfast.validation.model import (
     AccountingDatabase,
     Cluster,
     InstanceGroup,
     RestrictedGroup,
-    RestrictedLustre,
     Slurm,
     VpcConfig,
 )
+from holdfast.validation.readers.eks import EksReader
+from holdfast.validation.readers.governance import GovernanceReader
+from holdfast.validation.readers.iam import RoleReader
+from holdfast.validation.readers.lifecycle import LifecycleReader
+from holdfast.validation.readers.network import NetworkReader
+from holdfast.validation.readers.properties import each_of, read_item
+from holdfast.validation.readers.storage import StorageReader
+from holdfast.validation.readers.updates import UpdateReader
 
 
 class ClusterReader:
@@ -39,13 +38,11 @@ class ClusterReader:
         orchestrator = properties.get("Orchestrator")
         tiered = properties.get("TieredStorageConfig")
         scaling = properties.get("AutoScaling")
-        shared_lustre = properties.get("RestrictedInstanceGroupsConfig", "SharedEnvironmentConfig", "FSxLustreConfig")
         return read_item(
             Cluster,
             properties,
             instance_groups=each_of(properties.get("InstanceGroups"), self._group),
             restricted_groups=each_of(properties.get("RestrictedInstanceGroups"), self._restricted_group),
-            restricted_lustre=optional(shared_lustre, lambda node: read_item(RestrictedLustre, node)),
             vpc=optional(properties.get("VpcConfig"), self._vpc),
             slurm=optional(orchestrator.get("Slurm"), _slurm),
             eks=optional(orchestrator.get("Eks"), lambda node: self.control_planes.eks(node, resource)),

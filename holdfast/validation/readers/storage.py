@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.catalog import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Reference, Resource, Text, Values, required
-from holdfast.validation.from_template.resources.network import NetworkReader
-from holdfast.validation.from_template.resources.properties import read_item
 from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, Mount, OpenZfsFileSystem, Volume
+from holdfast.validation.readers.network import NetworkReader
+from holdfast.validation.readers.properties import read_item
 
 LUSTRE = "FsxLustreConfig"
 OPENZFS = "FsxOpenZfsConfig"
@@ -85,18 +85,12 @@ class StorageReader:
     def _mount(self, node: Node, kind: str) -> Mount:
         resource = _file_system(node.get("DnsName"))
         mount_name = node.get("MountName")
-        return Mount(
-            path=node.path,
-            places={
-                "dns_name": f"{node.path}.DnsName",
-                "mount_name": f"{node.path}.MountName",
-                "mount_path": f"{node.path}.MountPath",
-                "file_system": f"{node.path}.DnsName",
-            },
+        return read_item(
+            Mount,
+            node,
             kind=kind,
             dns_name=None if resource else node.get("DnsName").text(),
             mount_name=None if mount_name.resource(FILE_SYSTEM) else mount_name.text(),
-            mount_path=node.get("MountPath").text(),
             file_system=None if resource is None else self._values.graph.identity(resource),
         )
 
@@ -143,18 +137,8 @@ class StorageReader:
 
 def _volume(node: Node) -> Volume:
     key = node.get("VolumeKmsKeyId")
-    return Volume(
-        path=node.path,
-        places={
-            "size_gib": f"{node.path}.VolumeSizeInGB",
-            "kms_key": f"{node.path}.VolumeKmsKeyId",
-            "root": f"{node.path}.RootVolume",
-        },
-        size_gib=node.get("VolumeSizeInGB").integer(),
-        # Which key it is matters to no rule, but whether there is one.
-        kms_key=key.token if key.is_attribute else key.text(),
-        root=node.get("RootVolume").boolean(default=False),
-    )
+    # Which key it is matters to no rule, but whether there is one.
+    return read_item(Volume, node, kms_key=key.token if key.is_attribute else key.text())
 
 
 def _file_system(dns_name: Node) -> Resource | None:

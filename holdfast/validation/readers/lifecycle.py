@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Resource, Text, Values
 from holdfast.validation.model import Lifecycle, Script
+from holdfast.validation.readers.properties import read_item
 from holdfast.validation.shell import shell_mistake
 
 BUCKET_DEPLOYMENT = "Custom::CDKBucketDeployment"
@@ -25,19 +26,8 @@ class LifecycleReader:
         if uri.token not in self._scripts_by_uri:
             self._scripts_by_uri[uri.token] = (uri.path, self._scripts(uri))
         place, scripts = self._scripts_by_uri[uri.token]
-        return Lifecycle(
-            path=node.path,
-            places={
-                "source_s3_uri": uri.path,
-                "on_create": f"{node.path}.OnCreate",
-                "on_init_complete": f"{node.path}.OnInitComplete",
-                "scripts": place,
-            },
-            source_s3_uri=_uri(uri),
-            on_create=node.get("OnCreate").text(),
-            on_init_complete=node.get("OnInitComplete").text(),
-            scripts=scripts,
-        )
+        found = read_item(Lifecycle, node, source_s3_uri=_uri(uri), scripts=scripts)
+        return found.changed(places={**found.places, "scripts": place})
 
     def _scripts(self, uri: Node) -> Any:
         """Files under a URI, if one delivery puts all of them there."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Text, Values, required
-from holdfast.validation.from_template.resources.network import NetworkReader
 from holdfast.validation.model import AccessEntry, Addon, Eks, EksControlPlane, HelmRelease
+from holdfast.validation.readers.network import NetworkReader
 
 EKS_CLUSTER = "AWS::EKS::Cluster"
 CDK_EKS_CLUSTER = "Custom::AWSCDK-EKS-Cluster"
@@ -78,7 +78,7 @@ class EksReader:
         resource = self._cluster_of(arn)
         return Eks(
             path=node.path,
-            places={"cluster_arn": f"{node.path}.ClusterArn", "control_plane": f"{node.path}.ClusterArn"},
+            places={"cluster_arn": node.place("ClusterArn"), "control_plane": node.place("ClusterArn")},
             cluster_arn=None if resource else arn.text(),
             control_plane=UNRESOLVED if resource is None else self.control_plane(resource, hyperpod),
         )
@@ -103,11 +103,11 @@ class EksReader:
         return EksControlPlane(
             path=resource.path,
             places={
-                "version": f"{settings.path}.{names.version}",
-                "authentication_mode": ".".join((settings.path, *names.mode)),
-                "private_access": f"{vpc.path}.{names.private}",
-                "public_access": f"{vpc.path}.{names.public}",
-                "public_access_cidrs": f"{vpc.path}.{names.public_cidrs}",
+                "version": settings.place(names.version),
+                "authentication_mode": settings.place(*names.mode),
+                "private_access": vpc.place(names.private),
+                "public_access": vpc.place(names.public),
+                "public_access_cidrs": vpc.place(names.public_cidrs),
             },
             version=settings.get(names.version).text(),
             authentication_mode=settings.get(*names.mode).text(),

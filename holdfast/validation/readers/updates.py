@@ -3,8 +3,8 @@
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Values, optional, required
-from holdfast.validation.from_template.resources.properties import read_item
 from holdfast.validation.model import ALARM_OF_APP, AutoPatch, RollingUpdate, ScheduledUpdate
+from holdfast.validation.readers.properties import read_item
 
 ALARM = "AWS::CloudWatch::Alarm"
 
