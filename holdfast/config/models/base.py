@@ -18,6 +18,7 @@ class Model(BaseModel):
     """Base of every section: unknown settings and values of the wrong type are refused, nothing can be changed."""
 
     # Not use_attribute_docstrings, which reads all sources at import: half the time of reading an environment.
+    # Deferred, because the environment's validator contains those of its sections, which nothing validates alone.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_describe, defer_build=True)
 
 

@@ -159,7 +159,7 @@ class LustreFileSystem(Item):
     metadata_mode: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Mode")] = None
     """None: no metadata configuration. ``AUTOMATIC`` or ``USER_PROVISIONED``."""
     metadata_iops: Annotated[int | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Iops")] = None
-    compression: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType")] = None
+    compression: Annotated[str, Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType", "NONE")] = "NONE"
     maintenance_window: Annotated[
         str | None, Property(FILE_SYSTEM, "LustreConfiguration.WeeklyMaintenanceStartTime")
     ] = None
