@@ -151,7 +151,7 @@ def test_a_wheel_names_the_site_only_where_there_is_one(monkeypatch: pytest.Monk
 def test_the_commands_of_the_checkout_are_those_of_the_wheels() -> None:
     commands = [command for each in distributions().values() for command in each.scripts]
 
-    assert sorted(commands) == ["holdfast", "holdfast-agent", "holdfast-run"]
+    assert sorted(commands) == ["holdfast", "holdfast-agent", "holdfast-run", "hyperpodrun"]
     assert {version(name) for name in distributions()} == {settings()["project"]["version"]}, "run: make setup"
 
 

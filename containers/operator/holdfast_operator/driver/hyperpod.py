@@ -97,10 +97,10 @@ class HyperPodReconciler:
         return []
 
     def _mirror(self, manifest: Object, child: Object) -> None:
-        wanted = to_holdfast_job(manifest)["spec"]
+        spec = to_holdfast_job(manifest)["spec"]
         changes: Object = {}
         for name in _MIRRORED:
-            old, new = child["spec"].get(name), wanted[name]
+            old, new = child["spec"].get(name), spec[name]
             if old != new:
                 gone = {key: None for key in old if key not in new} if isinstance(old, dict) else {}
                 changes[name] = {**gone, **new} if isinstance(new, dict) else new
@@ -109,12 +109,12 @@ class HyperPodReconciler:
             self._access.client().patch(path, {"spec": changes})
 
     def _write(self, manifest: Object, known: Status, mistakes: list[str]) -> None:
-        wanted = hyperpod_status(manifest, known, mistakes=mistakes)
+        status = hyperpod_status(manifest, known, mistakes=mistakes)
         current = manifest.get("status") or {}
-        if all(current.get(name) == value for name, value in wanted.items()) or not self._may_write():
+        if all(current.get(name) == value for name, value in status.items()) or not self._may_write():
             return
         metadata = manifest["metadata"]
-        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": wanted}
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status}
         try:
             path = hyperpod_jobs_path(metadata["namespace"], metadata["name"])
             self._access.client().patch(f"{path}/status", body)

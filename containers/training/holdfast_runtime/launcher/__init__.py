@@ -4,4 +4,4 @@ connects the rooms: ``zygote`` (forks), ``ranks`` (processes and what they say),
 ``generation`` (which view follows), ``keys`` (the store), ``watch`` (silence).
 """
 
-__all__ = ["interpreter"]
+__all__ = ["hyperpodrun", "interpreter"]

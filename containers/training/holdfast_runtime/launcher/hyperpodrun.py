@@ -29,7 +29,7 @@ BY_DEVICES = ("auto", "gpu", "cpu")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scripts before and after the launcher, and the launcher."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    values = _parser().parse_args(given)
+    values = command_line().parse_args(given)
     if code := _script(values.pre_train_script, values.pre_train_args):
         sys.stderr.write(f"hyperpodrun: {values.pre_train_script} ended with {code}; training does not start\n")
         return code
@@ -60,7 +60,7 @@ def launcher_arguments(values: argparse.Namespace, environment: Mapping[str, str
     return [*found, values.program, *values.arguments]
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hyperpodrun",
         allow_abbrev=False,

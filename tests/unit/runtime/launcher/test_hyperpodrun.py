@@ -12,7 +12,7 @@ OPERATOR = {"PET_NNODES": "3", "PET_NPROC_PER_NODE": "8"}
 
 
 def given(text: str, environment: dict[str, str] | None = None) -> list[str]:
-    values = hyperpodrun._parser().parse_args(text.split())
+    values = hyperpodrun.command_line().parse_args(text.split())
     return hyperpodrun.launcher_arguments(values, OPERATOR if environment is None else environment)
 
 
