@@ -93,7 +93,7 @@ def submit_job(
     job = job_file(file, folder=folder)
     text = job.read().decode(errors="replace")
     caller = from_caller(os.environ, text=text, options=words.options, script_options=options_of(text))
-    with step(f"submit {job.name}") as progress:
+    with step(f"submit {shown([job.name])}") as progress:
         listed = read_folder(job.folder, always=job.path)
         _check_working_folder(listed, words=words, text=text)
         sent = _UploadedFolder.begin(context, folder=listed, user=user)
@@ -225,7 +225,7 @@ def _sbatch(
         ) from None
     if answer.returncode:
         sent.remove_folder()
-        raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
+        raise CommandError(f"sbatch refused {shown([file.name])}: {answer.stderr.strip()}")
     return answer.stdout.strip().partition(";")[0], answer.stderr
 
 
@@ -246,7 +246,7 @@ def _remarks(
 ) -> list[str]:
     lines = [left_out_line(folder.left_out), caller.line]
     lines += [
-        f"{file.name}, line {number}: sbatch ignores {line!r} after the first command; move it up"
+        f"{shown([file.name])}, line {number}: sbatch ignores {line!r} after the first command; move it up"
         for number, line in late_options(text)
     ]
     lines += map(pointer_line, pointers)

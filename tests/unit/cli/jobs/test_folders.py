@@ -145,6 +145,14 @@ def test_what_is_no_file_stays_and_is_named(machine: Machine, capsys: pytest.Cap
     assert capsys.readouterr().err == "left out: 'a pipe\\n' (a FIFO); talk (a socket)\n"
 
 
+def test_a_job_file_whose_name_has_a_line_end_is_named_in_one_line(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(machine.folder, {"a\nb.sbatch": f"{JOB}true\n#SBATCH -N2\n"})
+    machine.submit("a\nb.sbatch", root=machine.folder)
+    assert "'a\\nb.sbatch', line 3: sbatch ignores '#SBATCH -N2'" in capsys.readouterr().err
+
+
 def test_a_pointer_of_git_lfs_is_named(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     write(machine.folder, {"model.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"})
     sent(machine)
