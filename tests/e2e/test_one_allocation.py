@@ -131,7 +131,11 @@ def test_without_the_line_status_and_the_job_say_that_there_is_no_spare_until_it
         assert not too_late(found)
         (said,) = [line for line in allocations.jobs.output(job) if WITHOUT in line]
         assert said.endswith(f"{WITHOUT}; a job with the line '{LINE.strip()}' before srun gets the node back")
-        assert WITHOUT in " ".join(allocations.product.run("status").stdout.split())
+        allocations.cluster.until(
+            lambda: WITHOUT in " ".join(allocations.product.run("status").stdout.split()),
+            what=f"a status with: {WITHOUT}",  # events of a node come a second or two later
+            within_s=30,
+        )
         host = allocations.slurm("squeue", "-h", "-j", job, "-o", "%B").strip()
         asked = ("ssh", host, "--user", "ubuntu", "--", "holdfast-run", "status")
         assert WITHOUT in allocations.product.run(*asked).stdout
