@@ -95,5 +95,5 @@ def test_each_command_of_a_checkout_is_in_one_wheel(repository: Path) -> None:
     wheels = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["holdfast"]["distributions"]
     commands = [name for wheel in wheels.values() for name in wheel.get("scripts", {})]
 
-    assert sorted(commands) == ["holdfast", "holdfast-agent", "holdfast-run"]
+    assert sorted(commands) == ["holdfast", "holdfast-agent", "holdfast-run", "hyperpodrun"]
     assert all((Path(sys.executable).parent / name).is_file() for name in commands)
