@@ -77,7 +77,7 @@ def swept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen_between_files() -> None:
-    """What earlier files of this process loaded is no work for the collector, nor for searches through all objects."""
+    """Keep objects of earlier files from the collector and from searches through all objects."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""HyperPodPyTorchJobs for tests of the operator: valid unless a test says otherwise."""
+"""Valid HyperPodPyTorchJobs, which tests of the operator change."""
 
 import copy
 from typing import Any

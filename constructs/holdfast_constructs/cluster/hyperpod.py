@@ -11,7 +11,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct, IDependable
 
 from holdfast.validation import translation
-from holdfast_constructs.cdk import arguments
+from holdfast_constructs.cdk import arguments, structure
 from holdfast_constructs.cluster.auto_scaling_role import AutoScalingRole
 from holdfast_constructs.cluster.execution_roles import NodeRights, adopt, execution_role, volume_keys
 from holdfast_constructs.cluster.health_rights import shipping, watching
@@ -244,9 +244,8 @@ class HyperPodCluster(ClusterBase):
         _reach_services(self._network, self._orchestrator, mounts)
         self._names.append(group.name)
         self._groups.append(self._nodes.group(group))
-        self.resource.instance_groups = arguments(sagemaker.CfnCluster, {"InstanceGroups": self._groups})[
-            "instance_groups"
-        ]
+        kind = sagemaker.CfnCluster.ClusterInstanceGroupProperty
+        self.resource.instance_groups = [structure(kind, each) for each in self._groups]
         self.resource.node.add_dependency(*(mount.file_system for mount in mounts), *self._scripts([group]))
         acknowledge_schema_gaps(self.resource, [group])
 

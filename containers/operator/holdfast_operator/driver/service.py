@@ -47,6 +47,7 @@ class _Operator:
         self._progress = Progress(self._cache, changed=self._changed.set)
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}
+        """Last error of a job, by UID: two kinds may have one name."""
 
     def run(self, *, certificates: Path | None, port: int) -> None:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
@@ -107,11 +108,11 @@ class _Operator:
             self._beat_s = time.monotonic()
             try:
                 reconcile(manifest)
-                self._failed.pop(name, None)
+                self._failed.pop(manifest["metadata"]["uid"], None)
             except KubernetesError as error:
-                if self._failed.get(name) != str(error):
+                if self._failed.get(manifest["metadata"]["uid"]) != str(error):
                     report(f"job {name}: {error}; retrying")
-                self._failed[name] = str(error)
+                self._failed[manifest["metadata"]["uid"]] = str(error)
 
 
 def report(line: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast_operator.hyperpod.kind import QUEUE_LABEL
 from holdfast_operator.hyperpod.translation import to_holdfast_job
-from holdfast_operator.jobs import mistakes
+from holdfast_operator.jobs import mistakes, number, shown, unknown_fields
 
 FIELDS = {
     "spec": {"elasticPolicy", "nprocPerNode", "replicaSpecs", "runPolicy"},
@@ -46,7 +46,7 @@ def hyperpod_mistakes(manifest: Object) -> list[str]:
     """Return all mistakes of a job; none for a valid one."""
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
-        return [f"spec: got {_shown(spec)}; allowed: an object with replicaSpecs"]
+        return [f"spec: got {shown(spec)}; allowed: an object with replicaSpecs"]
     found = [*_spec(spec), *_queue(manifest)]
     if found:
         return found
@@ -54,72 +54,72 @@ def hyperpod_mistakes(manifest: Object) -> list[str]:
 
 
 def _spec(spec: Object) -> Iterator[str]:
-    yield from _unknown(spec, "spec")
+    yield from unknown_fields(spec, FIELDS["spec"], "spec")
     if spec.get("elasticPolicy"):
         yield "spec.elasticPolicy: no job is resized here; leave it out, or write a HoldfastJob with nodes.min and max"
     processes = spec.get("nprocPerNode", "auto")
     if not isinstance(processes, str) or not PROCESSES.fullmatch(processes):
-        yield f"spec.nprocPerNode: got {_shown(processes)}; allowed: 'auto', 'cpu', 'gpu', or a number as text: '8'"
+        yield f"spec.nprocPerNode: got {shown(processes)}; allowed: 'auto', 'cpu', 'gpu', or a number as text: '8'"
     replicas = spec.get("replicaSpecs")
     if not isinstance(replicas, list) or len(replicas) != 1 or not isinstance(replicas[0], dict):
-        count = len(replicas) if isinstance(replicas, list) else _shown(replicas)
+        count = len(replicas) if isinstance(replicas, list) else shown(replicas)
         yield f"spec.replicaSpecs: got {count}; allowed: a list of one object with name and template"
     else:
         yield from _replica(replicas[0])
     policy = spec.get("runPolicy") or {}
     if not isinstance(policy, dict):
-        yield f"spec.runPolicy: got {_shown(policy)}; allowed: an object"
+        yield f"spec.runPolicy: got {shown(policy)}; allowed: an object"
         return
     yield from _policy(policy)
 
 
 def _replica(replica: Object) -> Iterator[str]:
     path = "spec.replicaSpecs[0]"
-    yield from _unknown(replica, path)
+    yield from unknown_fields(replica, FIELDS[path], path)
     if not isinstance(replica.get("name"), str) or not replica["name"]:
-        yield f"{path}.name: got {_shown(replica.get('name'))}; allowed: a name, which is part of the pods' names"
+        yield f"{path}.name: got {shown(replica.get('name'))}; allowed: a name, which is part of the pods' names"
     yield from _counts(replica, path, replicas=0, spares=0, maxReplicas=1)
     most = replica.get("maxReplicas")
     if most is not None and most != (replica.get("replicas") or 1):
-        yield f"{path}.maxReplicas: got {_shown(most)}; allowed: the value of replicas, since no job is resized here"
+        yield f"{path}.maxReplicas: got {shown(most)}; allowed: the value of replicas, since no job is resized here"
     template = replica.get("template")
     containers = ((template.get("spec") or {}) if isinstance(template, dict) else {}).get("containers")
     if not isinstance(containers, list) or not containers or not all(isinstance(one, dict) for one in containers):
-        yield f"{path}.template.spec.containers: got {_shown(containers)}; allowed: containers, the first one trains"
+        yield f"{path}.template.spec.containers: got {shown(containers)}; allowed: containers, the first one trains"
 
 
 def _policy(policy: Object) -> Iterator[str]:
     path = "spec.runPolicy"
-    yield from _unknown(policy, path)
+    yield from unknown_fields(policy, FIELDS[path], path)
     yield from _counts(
         policy, path, activeDeadlineSeconds=1, startupDeadlineSeconds=1, faultDeadlineSeconds=1, jobMaxRetryCount=0,
         ttlSecondsAfterFinished=-1,
     )  # fmt: skip
     if policy.get("cleanPodPolicy", "All") not in CLEAN_POD_POLICIES:
         allowed = ", ".join(CLEAN_POD_POLICIES)
-        yield f"{path}.cleanPodPolicy: got {_shown(policy['cleanPodPolicy'])}; allowed: {allowed}"
+        yield f"{path}.cleanPodPolicy: got {shown(policy['cleanPodPolicy'])}; allowed: {allowed}"
     if not isinstance(policy.get("suspend") or False, bool):
-        yield f"{path}.suspend: got {_shown(policy['suspend'])}; allowed: true, false"
+        yield f"{path}.suspend: got {shown(policy['suspend'])}; allowed: true, false"
     if policy.get("workloadMode"):
         yield f"{path}.workloadMode: it belongs to AWS's resizing of jobs; leave it out"
     restarts = policy.get("restartPolicy")
     if isinstance(restarts, dict):
-        yield from _unknown(restarts, f"{path}.restartPolicy")
+        yield from unknown_fields(restarts, FIELDS[f"{path}.restartPolicy"], f"{path}.restartPolicy")
         yield from _counts(restarts, f"{path}.restartPolicy", **dict.fromkeys(FIELDS[f"{path}.restartPolicy"], 0))
         if restarts.get("evalPeriodSeconds") is None:
             yield f"{path}.restartPolicy.evalPeriodSeconds: got nothing; allowed: a whole number of seconds"
     elif restarts is not None:
-        yield f"{path}.restartPolicy: got {_shown(restarts)}; allowed: an object with evalPeriodSeconds"
+        yield f"{path}.restartPolicy: got {shown(restarts)}; allowed: an object with evalPeriodSeconds"
     rules = policy.get("logMonitoringConfiguration") or []
     if not isinstance(rules, list) or not all(isinstance(one, dict) for one in rules):
-        yield f"{path}.logMonitoringConfiguration: got {_shown(rules)}; allowed: a list of rules"
+        yield f"{path}.logMonitoringConfiguration: got {shown(rules)}; allowed: a list of rules"
         return
-    for number, rule in enumerate(rules):
-        yield from _rule(rule, f"{path}.logMonitoringConfiguration[{number}]")
+    for index, rule in enumerate(rules):
+        yield from _rule(rule, f"{path}.logMonitoringConfiguration[{index}]")
 
 
 def _rule(rule: Object, path: str) -> Iterator[str]:
-    yield from (f"{path}.{name}: unknown field" for name in sorted(rule.keys() - RULE_FIELDS, key=str))
+    yield from unknown_fields(rule, RULE_FIELDS, path)
     if not rule.get("name"):
         yield f"{path}.name: got nothing; allowed: a name"
     for name in ("logPattern", "stopPattern"):
@@ -130,19 +130,19 @@ def _rule(rule: Object, path: str) -> Iterator[str]:
     )
     threshold = rule.get("metricThreshold", 0)
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        yield f"{path}.metricThreshold: got {_shown(threshold)}; allowed: a number"
+        yield f"{path}.metricThreshold: got {shown(threshold)}; allowed: a number"
     if rule.get("operator") is not None and rule["operator"] not in COMPARISONS:
-        yield f"{path}.operator: got {_shown(rule['operator'])}; allowed: {', '.join(COMPARISONS)}"
+        yield f"{path}.operator: got {shown(rule['operator'])}; allowed: {', '.join(COMPARISONS)}"
 
 
 def _pattern(text: object, path: str, *, most_groups: int | None) -> Iterator[str]:
     try:
         groups = re.compile(str(text)).groups if text else -1
     except re.error as error:
-        yield f"{path}: got {_shown(text)} ({error}); allowed: a regular expression"
+        yield f"{path}: got {shown(text)} ({error}); allowed: a regular expression"
         return
     if groups < 0:
-        yield f"{path}: got {_shown(text)}; allowed: a regular expression"
+        yield f"{path}: got {shown(text)}; allowed: a regular expression"
     elif most_groups is not None and groups > most_groups:
         yield f"{path}: got {groups} groups; allowed: at most {most_groups}, the metric; write others as (?:...)"
 
@@ -163,15 +163,5 @@ def _named(line: str) -> str:
 
 def _counts(found: Object, path: str, **least: int) -> Iterator[str]:
     for name, lowest in sorted(least.items()):
-        value = found.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < lowest):
-            yield f"{path}.{name}: got {_shown(value)}; allowed: a whole number from {lowest}"
-
-
-def _unknown(found: Object, path: str) -> Iterator[str]:
-    for name in sorted(found.keys() - FIELDS[path], key=str):
-        yield f"{path}.{name}: unknown field; allowed: {', '.join(sorted(FIELDS[path]))}"
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else repr(value)[:60]
+        if found.get(name) is not None:
+            yield from number(found, name, path, least=lowest)

@@ -1,5 +1,6 @@
 """HoldfastJob: manifest, all of its mistakes at once, status. Pure."""
 
+from holdfast_operator.jobs.fields import number, shown, unknown_fields
 from holdfast_operator.jobs.job import Deadlines, Job, Nodes, Recovery
 from holdfast_operator.jobs.mistakes import mistakes
 from holdfast_operator.jobs.reading import JobError, read_job
@@ -32,8 +33,11 @@ __all__ = [
     "Status",
     "Stop",
     "mistakes",
+    "number",
     "read_job",
     "read_status",
+    "shown",
     "stamp",
+    "unknown_fields",
     "with_condition",
 ]

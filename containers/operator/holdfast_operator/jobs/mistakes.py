@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast_common import JOB_GROUP
+from holdfast_operator.jobs.fields import number, shown, unknown_fields
 
 MOST_PROCESSES, MOST_LAUNCHERS = 1024, 8192
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
@@ -31,12 +32,12 @@ def mistakes(manifest: Mapping[str, Any]) -> list[str]:
     """Return all mistakes of a job; none for a valid one."""
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
-        return [f"spec: got {_shown(spec)}; allowed: an object with nodes, processesPerNode and template"]
-    found = [*_unknown(spec, _SPEC, "spec")]
-    found += _number(spec, "processesPerNode", "spec", least=1, most=MOST_PROCESSES, default=1)
-    found += _number(spec, "ttlSecondsAfterFinished", "spec", least=0)
+        return [f"spec: got {shown(spec)}; allowed: an object with nodes, processesPerNode and template"]
+    found = [*unknown_fields(spec, _SPEC, "spec")]
+    found += number(spec, "processesPerNode", "spec", least=1, most=MOST_PROCESSES, default=1)
+    found += number(spec, "ttlSecondsAfterFinished", "spec", least=0)
     if not isinstance(spec.get("suspend", False), bool):
-        found.append(f"spec.suspend: got {_shown(spec['suspend'])}; allowed: true, false")
+        found.append(f"spec.suspend: got {shown(spec['suspend'])}; allowed: true, false")
     nodes = spec.get("nodes")
     found += _nodes(nodes) if isinstance(nodes, dict) else [_no_object("spec.nodes", nodes, "size or max")]
     for name, known in (("recovery", _RECOVERY), ("deadlines", _DEADLINES)):
@@ -61,12 +62,12 @@ def _bounds(nodes: Mapping[str, Any]) -> tuple[int, int]:
 
 def _nodes(nodes: Mapping[str, Any]) -> Iterator[str]:
     path = "spec.nodes"
-    found = [*_unknown(nodes, _NODES, path)]
+    found = [*unknown_fields(nodes, _NODES, path)]
     for name, least in (("min", 1), ("max", 1), ("size", 1), ("step", 1), ("spares", 0)):
-        found += _number(nodes, name, path, least=least, most=MOST_LAUNCHERS)
+        found += number(nodes, name, path, least=least, most=MOST_LAUNCHERS)
     sizes = nodes.get("sizes")
     if sizes is not None and not (isinstance(sizes, list) and sizes and all(_is_count(one) for one in sizes)):
-        found.append(f"{path}.sizes: got {_shown(sizes)}; allowed: a list of whole numbers from 1")
+        found.append(f"{path}.sizes: got {shown(sizes)}; allowed: a list of whole numbers from 1")
     yield from found
     if found:
         return
@@ -106,7 +107,7 @@ def _sizes(nodes: Mapping[str, Any], *, least: int, most: int) -> Iterator[str]:
 
 def _template(template: Mapping[str, Any]) -> Iterator[str]:
     path = "spec.template"
-    yield from _unknown(template, {"metadata", "spec"}, path)
+    yield from unknown_fields(template, {"metadata", "spec"}, path)
     metadata = template.get("metadata") or {}
     labels = (metadata.get("labels") or {}) if isinstance(metadata, dict) else {}
     if any(str(name).startswith(OWN_LABELS) for name in labels):
@@ -117,16 +118,16 @@ def _template(template: Mapping[str, Any]) -> Iterator[str]:
         return
     for name in ("hostname", "subdomain", "nodeName"):
         if name in pod:
-            yield f"{path}.spec.{name}: got {_shown(pod[name])}; leave it out, the operator sets it"
+            yield f"{path}.spec.{name}: got {shown(pod[name])}; leave it out, the operator sets it"
     if pod.get("restartPolicy", "Never") != "Never":
-        yield f"{path}.spec.restartPolicy: got {_shown(pod['restartPolicy'])}; allowed: Never"
+        yield f"{path}.spec.restartPolicy: got {shown(pod['restartPolicy'])}; allowed: Never"
     containers = pod.get("containers")
     if not isinstance(containers, list) or not containers or not all(isinstance(one, dict) for one in containers):
-        yield f"{path}.spec.containers: got {_shown(containers)}; allowed: containers, the first with holdfast-run"
+        yield f"{path}.spec.containers: got {shown(containers)}; allowed: containers, the first with holdfast-run"
         return
     first, at = containers[0], f"{path}.spec.containers[0]"
     if not isinstance(first.get("image"), str) or not first["image"]:
-        yield f"{at}.image: got {_shown(first.get('image'))}; allowed: the name of an image"
+        yield f"{at}.image: got {shown(first.get('image'))}; allowed: the name of an image"
     if not first.get("args") and not first.get("command"):
         yield f"{at}: got neither args nor command; allowed: args with the program, such as [train.py]"
     variables = first.get("env") or ()
@@ -155,25 +156,9 @@ def _counts(found: Any, known: set[str], path: str, *, least: int) -> Iterator[s
     if not isinstance(found, dict):
         yield _no_object(path, found, ", ".join(sorted(known)))
         return
-    yield from _unknown(found, known, path)
+    yield from unknown_fields(found, known, path)
     for name in sorted(known):
-        yield from _number(found, name, path, least=least)
-
-
-def _number(
-    found: Mapping[str, Any], name: str, path: str, *, least: int, most: int | None = None, default: int | None = None
-) -> Iterator[str]:
-    value = found.get(name, default)
-    if value is None and name not in found:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
-        allowed = f"a whole number from {least}" + (f" to {most}" if most is not None else "")
-        yield f"{path}.{name}: got {_shown(value)}; allowed: {allowed}"
-
-
-def _unknown(found: Mapping[str, Any], known: set[str], path: str) -> Iterator[str]:
-    for name in sorted(found.keys() - known, key=str):
-        yield f"{path}.{name}: unknown field; allowed: {', '.join(sorted(known))}"
+        yield from number(found, name, path, least=least)
 
 
 def _is_count(value: object) -> bool:
@@ -185,8 +170,4 @@ def _listed(sizes: Any) -> str:
 
 
 def _no_object(path: str, value: object, fields: str) -> str:
-    return f"{path}: got {_shown(value)}; allowed: an object with {fields}"
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else repr(value)[:60]
+    return f"{path}: got {shown(value)}; allowed: an object with {fields}"

@@ -35,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     from holdfast_runtime.launcher.__main__ import main as launch
 
-    sys.argv = ["holdfast-run", *launcher_arguments(values, os.environ)]
-    return launch() or _script(values.post_train_script, values.post_train_args)
+    return launch(launcher_arguments(values, os.environ)) or _script(values.post_train_script, values.post_train_args)
 
 
 def launcher_arguments(values: argparse.Namespace, environment: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,5 @@
 """The flags of AWS's hyperpodrun, as holdfast-run gets them."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +45,11 @@ def test_training_starts_after_the_script_before_it(
     exit_code: int, result: int, trains: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr("holdfast_runtime.launcher.__main__.main", lambda: seen.append(list(sys.argv)) or 0)
-    monkeypatch.setattr(sys, "argv", ["hyperpodrun"])
+    monkeypatch.setattr("holdfast_runtime.launcher.__main__.main", lambda arguments: seen.append(arguments) or 0)
     script, note = tmp_path / "before.sh", tmp_path / "note"
     script.write_text(f'#!/bin/sh\necho "$2" >> {note}\nexit {exit_code}\n')
     script.chmod(0o755)
     arguments = ["--pre-train-script", str(script), "--pre-train-args", "-a 'x y'", "--post-train-script", str(script)]
     assert hyperpodrun.main([*arguments, "x.py", "--lr", "1"]) == result
-    assert seen == ([["holdfast-run", "x.py", "--lr", "1"]] if trains else [])
+    assert seen == ([["x.py", "--lr", "1"]] if trains else [])
     assert note.read_text().splitlines() == (["x y", ""] if trains else ["x y"])
