@@ -25,9 +25,7 @@ class ResearchStack(cdk.Stack):
                 name="trn", instance_type="ml.trn1.32xlarge", instance_count=4, node_type="Compute", partition="trn"
             ),
         ]
-        network = HyperPodNetwork(
-            self, "Network", cidr="10.9.0.0/20", availability_zone="us-west-2b", instance_groups=groups
-        )
+        network = HyperPodNetwork(self, "Network", cidr="10.9.0.0/20", availability_zone="us-west-2b")
         ec2.GatewayVpcEndpoint(self, "DynamoDb", vpc=network.vpc, service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
         cluster = HyperPodCluster(
             self,

@@ -2,9 +2,12 @@
 
 import functools
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from holdfast.catalog.instances import InstanceType
 
 CHARTS_FILE = Path(__file__).with_name("charts.json")
 
@@ -33,3 +36,21 @@ class Chart:
 def charts() -> Mapping[str, Chart]:
     rows = json.loads(CHARTS_FILE.read_text())["charts"]
     return {name: Chart(name=name, **row) for name, row in rows.items()}
+
+
+def charts_for(types: Collection[InstanceType]) -> list[str]:
+    """Names of the charts that a cluster of these types needs; the first makes the namespace of the others."""
+    names = ["deep-health-check", "health-monitoring-agent", "job-auto-restart", "hyperpod-patching"]
+    if any(each.accelerators and not each.has_neuron for each in types):
+        names.append("nvidia-device-plugin")
+    if any(each.has_neuron for each in types):
+        names.append("neuron-device-plugin")
+    if any(each.efa_interfaces for each in types):
+        names.append("aws-efa-k8s-device-plugin")
+    return names
+
+
+def chart_archives(folder: Path) -> dict[str, Path]:
+    """Archives in a folder, by repository: ``owner+name.tar.gz``, or with the commit, ``owner+name-COMMIT.tar.gz``."""
+    found = {path: re.sub(r"(-[0-9a-f]{40})?\.tar\.gz$", "", path.name) for path in sorted(folder.glob("*+*.tar.gz"))}
+    return {name.replace("+", "/", 1): path for path, name in found.items()}

@@ -50,15 +50,18 @@ class InstanceType:
     card_gbps: float
     """Of one network card, and so of one IP address; 0 where it is not known."""
 
+    @property
+    def has_neuron(self) -> bool:
+        """True if its devices are Trainium or Inferentia."""
+        return self.accelerator.startswith(("Trainium", "Inferentia"))
+
     def addresses(self, orchestrator: Orchestrator) -> int:
         """
         Subnet addresses of one node.
 
         HyperPod attaches an interface per EFA. Under Slurm each has one address; under EKS the first has the type's
-        maximum,
-        for pods. AWS documents one type: 32 and 81 per P5, 50 of them on the first interface (SageMaker developer
-        guide,
-        "SageMaker HyperPod prerequisites"). The 14 pods seen on ml.g5.xlarge agree (issue 142 of
+        maximum, for pods. AWS documents one type: 32 and 81 per P5, 50 of them on the first interface (SageMaker
+        developer guide, "SageMaker HyperPod prerequisites"). The 14 pods seen on ml.g5.xlarge agree (issue 142 of
         awslabs/ai-on-sagemaker-hyperpod).
         """
         first = self.ipv4_per_interface if orchestrator == "eks" else 1

@@ -1,6 +1,5 @@
 """What a cluster stands on, as an environment asks for it: key, network, file systems."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Fn, RemovalPolicy
@@ -19,7 +18,6 @@ from holdfast_constructs import (
     HyperPodNetwork,
     IDataBucket,
     IHyperPodNetwork,
-    InstanceGroup,
     LustreFileSystem,
     LustreMount,
     OpenZfsFileSystem,
@@ -42,9 +40,9 @@ class Foundations:
     events: EventLogGroup
 
 
-def foundations(scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup]) -> Foundations:
+def foundations(scope: Construct, environment: config.Environment) -> Foundations:
     key, policy = encryption_key(scope, environment), removal_policy(environment.storage)
-    place = network(scope, environment, groups=groups, key=key)
+    place = network(scope, environment, key=key)
     data = data_bucket(scope, environment, key=key)
     return Foundations(
         key=key,
@@ -115,9 +113,7 @@ def existing_key(scope: Construct, construct_id: str, arn: str | None) -> kms.IK
     return None if arn is None else kms.Key.from_key_arn(scope, construct_id, arn)
 
 
-def network(
-    scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup], key: kms.IKey | None
-) -> IHyperPodNetwork:
+def network(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IHyperPodNetwork:
     settings = environment.network
     if settings.existing is not None:
         closed = settings.egress == "none"
@@ -139,7 +135,6 @@ def network(
         second_availability_zone=settings.control_plane_availability_zone,
         availability_zone_id=settings.availability_zone_id,
         second_availability_zone_id=settings.control_plane_availability_zone_id,
-        instance_groups=groups,
         orchestrator=environment.orchestrator,
         egress=settings.egress,
         flow_logs=flow_logs,

@@ -84,7 +84,7 @@ class HyperPodStack(Stack):
                 Validations.of(self).acknowledge(Acknowledgment(id=f"holdfast::{code}", reason=reason))
         settings = Groups(self, "Groups", environment=environment)
         groups = settings.instance_groups()
-        ground = foundations.foundations(self, environment, groups=groups)
+        ground = foundations.foundations(self, environment)
         image, agent = TrainingImage(self, environment), health_agent_image(self, environment)
         operator = operator_image(self, environment)
         experiments = watch.Experiments(self, environment, ground=ground)

@@ -1,6 +1,5 @@
 """Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
-import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast import config
+from holdfast.catalog import chart_archives
 from holdfast_constructs import (
     ContainerInsights,
     FsxCsiDriver,
@@ -32,9 +32,6 @@ from holdfast_stacks.images import AddonImage
 from holdfast_stacks.required import required
 from holdfast_stacks.retention import retention
 from holdfast_stacks.sources import SOURCES
-
-COMMIT = re.compile(r"(-[0-9a-f]{40})?\.tar\.gz$")
-"""How the name of an archive ends, after its repository."""
 
 
 def control_plane(
@@ -98,7 +95,7 @@ def _made(
         kubernetes_version=required(settings.kubernetes_version, setting="eks.kubernetes_version"),
         instance_types=sorted(types),
         public_access_cidrs=settings.public_access_cidrs,
-        chart_archives=None if settings.chart_archives is None else _archives(folder / settings.chart_archives),
+        chart_archives=None if settings.chart_archives is None else chart_archives(folder / settings.chart_archives),
         encryption_key=ground.key,
         log_retention=retention(environment.observability.log_retention_days),
         removal_policy=removal_policy(settings),
@@ -133,12 +130,6 @@ def _team(team: config.Team) -> Team:
         borrow_limit_percent=team.borrow_limit_percent,
         preemption=team.preemption,
     )
-
-
-def _archives(folder: Path) -> dict[str, Path]:
-    """By repository: the archives in a folder, whose names may end with the commit."""
-    found = {path: COMMIT.sub("", path.name) for path in sorted(folder.glob("*+*.tar.gz"))}
-    return {name.replace("+", "/", 1): path for path, name in found.items()}
 
 
 def addons(

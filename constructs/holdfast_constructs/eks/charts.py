@@ -6,8 +6,8 @@ from aws_cdk import Annotations, Stack
 from constructs import Construct
 
 from holdfast.catalog import (
-    InstanceType,
     charts,
+    charts_for,
     eks_image_account,
     health_monitoring_agent_regions,
     instance_types,
@@ -16,10 +16,6 @@ from holdfast.catalog import (
 from holdfast_constructs.cdk import has_token, is_commercial
 from holdfast_constructs.eks.helm import HelmInstaller, HelmRelease
 
-MAKES_NAMESPACE = "deep-health-check"
-"""The chart that makes the namespace ``aws-hyperpod``, into which others put their objects: the first of all."""
-NEURON = "Trainium"
-"""How the names of Neuron devices begin in the catalog."""
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 TOLERATE_UNHEALTHY: Mapping[str, str] = {
     "key": "sagemaker.amazonaws.com/node-health-status",
@@ -43,7 +39,7 @@ def releases(
     """
     made: dict[str, HelmRelease] = {}
     for name, values in chart_values(types, region=_region(scope), closed=closed).items():
-        after = [made[MAKES_NAMESPACE].resource] if made else []
+        after = [next(iter(made.values())).resource] if made else []
         made[name] = HelmRelease(
             scope, name, installer=installer, chart=charts()[name], values=values, wait=False, after=after
         )
@@ -63,26 +59,24 @@ def chart_values(types: Collection[str] | None, *, region: str, closed: bool = F
         closed: Images come only through AWS endpoints. Raises ValueError if an image is unavailable then.
     """
     catalog = instance_types()
-    used = catalog.values() if types is None else [catalog[name] for name in types]
-    chosen: dict[str, dict[str, object]] = {
-        MAKES_NAMESPACE: {},
-        "health-monitoring-agent": {"region": region, "debug": False},
-        "job-auto-restart": {},
-        "hyperpod-patching": {},
-    }
-    if any(_is_gpu(facts) for facts in used):
-        gpus = [name for name, facts in catalog.items() if _is_gpu(facts)]
-        chosen["nvidia-device-plugin"] = {**_nvidia_values(gpus), **(_nvidia_mirror(region) if closed else {})}
-    if any(facts.accelerator.startswith(NEURON) for facts in used):
-        if closed and types is not None:
-            raise ValueError(
-                "closed network: got instance types with Neuron devices, whose device plugin comes from "
-                "public.ecr.aws by a name that its chart has fixed; allowed: other types, or a network with a way out"
-            )
-        chosen["neuron-device-plugin"] = {}
-    if any(facts.efa_interfaces for facts in used):
-        efa_types = [name for name, facts in catalog.items() if facts.efa_interfaces]
-        chosen["aws-efa-k8s-device-plugin"] = _efa_values(efa_types, region)
+    chosen: dict[str, dict[str, object]] = {}
+    for name in charts_for(catalog.values() if types is None else [catalog[each] for each in types]):
+        match name:
+            case "health-monitoring-agent":
+                chosen[name] = {"region": region, "debug": False}
+            case "nvidia-device-plugin":
+                gpus = [each for each, facts in catalog.items() if facts.accelerators and not facts.has_neuron]
+                chosen[name] = {**_nvidia_values(gpus), **(_nvidia_mirror(region) if closed else {})}
+            case "neuron-device-plugin" if closed and types is not None:
+                raise ValueError(
+                    "closed network: got instance types with Neuron devices, whose device plugin comes from "
+                    "public.ecr.aws by a name that its chart has fixed; allowed: other types, or a network with a way "
+                    "out"
+                )
+            case "aws-efa-k8s-device-plugin":
+                chosen[name] = _efa_values([each for each, facts in catalog.items() if facts.efa_interfaces], region)
+            case _:
+                chosen[name] = {}
     return chosen
 
 
@@ -130,10 +124,6 @@ def _efa_values(types: list[str], region: str) -> dict[str, object]:
         registry = f"{eks_image_account(region)}.dkr.ecr.{region}.amazonaws.com"
         values["image"] = {"repository": f"{registry}/eks/aws-efa-k8s-device-plugin"}
     return values
-
-
-def _is_gpu(facts: InstanceType) -> bool:
-    return facts.accelerators > 0 and not facts.accelerator.startswith(NEURON)
 
 
 def _region(scope: Construct) -> str:

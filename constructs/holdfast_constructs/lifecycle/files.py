@@ -43,7 +43,7 @@ def collect(
         paths = sorted(path for path in source.rglob("*") if _belongs(path)) if source.is_dir() else [source]
         files |= {path.relative_to(source.parent).as_posix(): path.read_bytes() for path in paths}
     for name, content in files.items():
-        if (name.endswith((".sh", ".py")) or content.startswith(b"#!")) and b"\r\n" in content:
+        if (name.endswith(".sh") or content.startswith(b"#!")) and b"\r\n" in content:
             raise ValueError(f"lifecycle bundle: got CRLF line ends in {name}; allowed: LF; save it with LF")
     files[CONFIG] = (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()
     return files

@@ -9,9 +9,8 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
-from holdfast.catalog import Orchestrator, addresses_needed, instance_types, prefix_length_for
+from holdfast.catalog import Orchestrator
 from holdfast_constructs.cdk import has_token
-from holdfast_constructs.groups import InstanceGroup
 from holdfast_constructs.network.endpoints import HTTPS, SERVICES, InterfaceEndpoints
 from holdfast_constructs.network.zone import Zone
 
@@ -51,7 +50,7 @@ class HyperPodNetwork(Construct):
     VPC with nodes in one availability zone, because EFA does not cross zones.
 
     The nodes' subnet is the first half of the block: a subnet cannot be resized, and one sized by the groups would be
-    replaced, with the cluster, when a group grows.
+    replaced, with the cluster, when a group grows. Rule HF209 judges whether the groups fit.
     """
 
     vpc: ec2.IVpc
@@ -69,7 +68,6 @@ class HyperPodNetwork(Construct):
         *,
         cidr: str,
         availability_zone: str | None = None,
-        instance_groups: Sequence[InstanceGroup],
         orchestrator: Orchestrator = "slurm",
         second_availability_zone: str | None = None,
         availability_zone_id: str | None = None,
@@ -85,8 +83,7 @@ class HyperPodNetwork(Construct):
             cidr: IPv4 block of the VPC.
             availability_zone: Of the nodes' subnet, or ``availability_zone_id``. The CDK compares it with
                 ``Stack.availability_zones``, which it looks up unless overridden.
-            instance_groups: Must fit into the subnet, else ValueError.
-            orchestrator: Default: "slurm". Nodes of "eks" need more addresses and, in a closed network, more endpoints.
+            orchestrator: Default: "slurm". Nodes of "eks" need more endpoints in a closed network.
             second_availability_zone: Adds ``control_plane_subnets``, for EKS or a database.
             availability_zone_id: Such as ``use1-az4``, the same in all accounts.
             egress: Default: "nat". "none": nodes reach AWS only through endpoints.
@@ -105,7 +102,7 @@ class HyperPodNetwork(Construct):
             "Resource",
             ip_addresses=ec2.IpAddresses.cidr(cidr),
             availability_zones=[first.name or first.unnamed],
-            subnet_configuration=_subnets(cidr, instance_groups, orchestrator, nat=nat),
+            subnet_configuration=_subnets(cidr, nat=nat),
             nat_gateways=1 if nat else 0,
             restrict_default_security_group=False,
             gateway_endpoints={"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)},
@@ -275,20 +272,8 @@ def _egress_rules(egress: Egress, vpc_cidr: str) -> list[dict[str, object]]:
     ]
 
 
-def _subnets(
-    cidr: str, groups: Sequence[InstanceGroup], orchestrator: Orchestrator, *, nat: bool
-) -> list[ec2.SubnetConfiguration]:
+def _subnets(cidr: str, *, nat: bool) -> list[ec2.SubnetConfiguration]:
     prefix = ipaddress.IPv4Network(cidr).prefixlen + 1
-    known = instance_types()
-    # A type that the catalog does not know is not counted here; a rule tells of it.
-    types = [(group.instance_count, [known[name] for name in group.types if name in known]) for group in groups]
-    largest = [(max(of, key=lambda type_: type_.addresses(orchestrator)).name, count) for count, of in types if of]
-    needed = addresses_needed(largest, orchestrator=orchestrator)
-    if prefix_length_for(needed) < prefix:
-        raise ValueError(
-            f"the instance groups need {needed} addresses, and half of cidr {cidr} has {2 ** (32 - prefix)}; "
-            f"give a block of /{prefix_length_for(needed) - 1} or larger"
-        )
     kind = ec2.SubnetType.PRIVATE_WITH_EGRESS if nat else ec2.SubnetType.PRIVATE_ISOLATED
     nodes = ec2.SubnetConfiguration(name="Nodes", subnet_type=kind, cidr_mask=prefix)
     public = ec2.SubnetConfiguration(

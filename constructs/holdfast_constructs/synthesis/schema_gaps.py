@@ -1,7 +1,7 @@
 """
 False findings of the CDK's validator, whose registry copy is older than CloudFormation's.
 
-Each is acknowledged only on clusters that use the setting. A test verifies that the newer schema of the pinned cfn-lint
+A setting's is acknowledged only on clusters that use it. A test verifies that the newer schema of the pinned cfn-lint
 allows it, and fails when the validator no longer reports it; these are of aws-cdk-lib 2.275. What CloudFormation's
 schema refuses is never here.
 """
@@ -9,9 +9,8 @@ schema refuses is never here.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Acknowledgment, CfnResource, Stack, Token, Validations
+from aws_cdk import Acknowledgment, CfnResource, Validations
 
-from holdfast.catalog.facts import hyperpod_types
 from holdfast_constructs.groups import InstanceGroup
 
 
@@ -34,10 +33,8 @@ GAPS = (
         is_used=lambda group: group.image_id == "default",
     ),
 )
-
-
-TYPE_GAP = "E3644"
-"""Types in regions are judged by HF032, with a list that is newer than the validator's."""
+REGION_OF_TYPE = "E3644"
+"""HF032 judges it, with a newer list, and can be suppressed where that is old too."""
 QUOTA_GAP = "F3006"
 """AWS::SageMaker::ComputeQuota is not in the validator's copy of the registry; a rule of ours judges its regions."""
 
@@ -49,13 +46,10 @@ def acknowledge_new_type(resource: CfnResource) -> None:
 
 
 def acknowledge_schema_gaps(resource: CfnResource, groups: Sequence[InstanceGroup]) -> None:
-    """Acknowledge settings of these groups that the validator does not know yet."""
+    """Acknowledge what the validator does not know yet of these groups."""
+    reason = "HF032 judges the regions of instance types"
+    Validations.of(resource).acknowledge(Acknowledgment(id=f"CloudFormation-Validate::{REGION_OF_TYPE}", reason=reason))
     for gap in GAPS:
         if any(gap.is_used(group) for group in groups):
             known = Acknowledgment(id=f"CloudFormation-Validate::{gap.rule}", reason=gap.reason)
             Validations.of(resource).acknowledge(known)
-    region = Stack.of(resource).region
-    if not Token.is_unresolved(region) and {name for group in groups for name in group.types} <= hyperpod_types(region):
-        reason = f"HyperPod has these instance types in {region} (holdfast/catalog/facts; HF032 judges them)"
-        known = Acknowledgment(id=f"CloudFormation-Validate::{TYPE_GAP}", reason=reason)
-        Validations.of(resource).acknowledge(known)

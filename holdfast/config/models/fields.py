@@ -32,11 +32,13 @@ def _cidr(value: str) -> str:
     return value
 
 
-def _any_cidr(value: str) -> str:
+def _part_of_internet(value: str) -> str:
     try:
-        ipaddress.IPv4Network(value)
+        network = ipaddress.IPv4Network(value)
     except ValueError:
         raise refused() from None
+    if network.prefixlen == 0:
+        raise refused()
     return value
 
 
@@ -142,11 +144,15 @@ UserId = Annotated[
 ]
 CidrList = Annotated[
     tuple[
-        Annotated[str, AfterValidator(_any_cidr), Allowed("an IPv4 block whose host bits are zero", "203.0.113.0/24")],
+        Annotated[
+            str,
+            AfterValidator(_part_of_internet),
+            Allowed("an IPv4 block whose host bits are zero, and not the whole internet", "203.0.113.0/24"),
+        ],
         ...,
     ],
     Field(strict=False),
-    Allowed("a list of IPv4 blocks", [], code="HF214"),
+    Allowed("a list of IPv4 blocks", [], code="HF318"),
 ]
 WaitSeconds = Annotated[
     int,

@@ -70,7 +70,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         images=_images(file),
         governance=governance(file),
         others=() if file.eks is None else _admins(file.eks),
-        file=environment_file(file),
+        file=environment_file(file, folder=folder),
     )
 
 

@@ -1,7 +1,9 @@
 """Settings of an environment file that AWS does not get."""
 
+from pathlib import Path
 from typing import Any
 
+from holdfast.catalog import chart_archives
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.existing import existing as existing_things
 from holdfast.validation.from_environment.settings import Settings
@@ -14,7 +16,7 @@ def second_zone_place(network: Settings) -> str:
     return network.at(by_id if network.is_set(by_id) else "control_plane_availability_zone")
 
 
-def environment_file(file: Settings) -> EnvironmentFile:
+def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
     agent = None if file.images is None else file.images.health_agent
@@ -52,6 +54,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "training_operator": "eks.training_operator",
             "observability_addon": "eks.observability_addon",
             "chart_archives": "eks.chart_archives",
+            "charts_in_archives": "eks.chart_archives",
         },
         cloud=file.cloud,
         new_network=network.is_set("cidr"),
@@ -78,6 +81,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
         checks=file.health.checks,
         egress=network.egress,
         chart_archives=None if eks is None else eks.chart_archives,
+        charts_in_archives=_archives(eks, folder),
         training_operator=False if eks is None else eks.training_operator,
         observability_addon=False if eks is None else eks.observability_addon,
         prometheus=observability.prometheus,
@@ -86,6 +90,16 @@ def environment_file(file: Settings) -> EnvironmentFile:
         alarm_emails=observability.alarm_emails,
         data=file.written,
         existing=existing_things(file),
+    )
+
+
+def _archives(eks: Settings | None, folder: Path | None) -> Any:
+    if eks is None or eks.chart_archives is None:
+        return ()
+    return (
+        UNRESOLVED
+        if UNRESOLVED in (folder or UNRESOLVED, eks.chart_archives)
+        else tuple(chart_archives(folder / eks.chart_archives))
     )
 
 

@@ -57,7 +57,6 @@ def make(stack: cdk.Stack, scripts: Path, *, policy: cdk.RemovalPolicy = KEPT) -
         "Network",
         cidr="10.1.0.0/16",
         availability_zone="us-west-2a",
-        instance_groups=GROUPS,
         removal_policy=policy,
     )
     data = DataBucket(stack, "Data", removal_policy=policy)
@@ -263,9 +262,7 @@ def test_the_agent_of_each_node_ships_events_and_that_of_the_controller_watches_
 
 def test_where_pods_run_the_agent_it_reads_nothing_of_the_cluster(scripts: Path) -> None:
     stack = new_stack()
-    network = HyperPodNetwork(
-        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=ON_EKS, orchestrator="eks"
-    )
+    network = HyperPodNetwork(stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", orchestrator="eks")
     bundle = LifecycleBundle(stack, "Lifecycle", name="demo", sources=[scripts.with_name("on_create.sh")], config={})
     cluster = HyperPodCluster(
         stack,
@@ -289,9 +286,7 @@ def as_list(value: Any) -> list[Any]:
 @pytest.fixture(scope="module")
 def eks(scripts: Path) -> dict[str, Any]:
     stack = new_stack()
-    network = HyperPodNetwork(
-        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=ON_EKS, orchestrator="eks"
-    )
+    network = HyperPodNetwork(stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", orchestrator="eks")
     control_plane = EksBase(stack, "Eks", cluster_name="demo-eks")
     cluster = HyperPodCluster(
         stack,
@@ -404,9 +399,7 @@ def test_what_is_not_known_of_an_imported_cluster_is_said() -> None:
 
 def test_a_closed_network_leads_to_what_the_cluster_has_a_use_for(scripts: Path) -> None:
     stack = new_stack()
-    network = HyperPodNetwork(
-        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=GROUPS, egress="none"
-    )
+    network = HyperPodNetwork(stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", egress="none")
     lustre = LustreFileSystem(
         stack,
         "Lustre",

@@ -32,7 +32,6 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Any:
             cidr="10.1.0.0/16",
             availability_zone="us-west-2a",
             second_availability_zone="us-west-2b",
-            instance_groups=groups,
             orchestrator="eks",
         )
         control_plane = HyperPodEks(

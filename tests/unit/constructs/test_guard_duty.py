@@ -112,7 +112,6 @@ def test_the_vpc_is_cleared_after_the_control_plane_is_gone_and_before_the_vpc_g
         cidr="10.1.0.0/16",
         availability_zone="us-west-2a",
         second_availability_zone="us-west-2b",
-        instance_groups=(),
         orchestrator="eks",
     )
     HyperPodEks(

@@ -10,12 +10,8 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 
 from holdfast.catalog import Orchestrator
-from holdfast_constructs import HyperPodNetwork, InstanceGroup
+from holdfast_constructs import HyperPodNetwork
 from holdfast_constructs.network import SERVICES
-
-
-def workers(count: int = 5, **types: Any) -> list[InstanceGroup]:
-    return [InstanceGroup(name="workers", instance_count=count, **(types or {"instance_type": "ml.p5.48xlarge"}))]
 
 
 def new_stack() -> cdk.Stack:
@@ -23,9 +19,8 @@ def new_stack() -> cdk.Stack:
 
 
 def network(stack: cdk.Stack, **settings: Any) -> HyperPodNetwork:
-    groups = settings.pop("instance_groups", workers())
     shape: Any = {"cidr": "10.1.0.0/16", "availability_zone": "us-west-2a", **settings}
-    return HyperPodNetwork(stack, "Network", instance_groups=groups, **shape)
+    return HyperPodNetwork(stack, "Network", **shape)
 
 
 def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -159,34 +154,6 @@ def test_flow_logs_go_where_they_are_sent() -> None:
     )
     (policy,) = template.find_resources("AWS::IAM::Policy").values()
     assert "*" not in json.dumps(policy["Properties"]["PolicyDocument"]["Statement"])
-
-
-@pytest.mark.parametrize(
-    ("cidr", "nodes", "needed", "half", "wanted"),
-    [("10.1.0.0/24", "slurm", 229, 128, 23), ("10.1.0.0/22", "eks", 523, 512, 21)],
-)
-def test_rejects_a_block_whose_half_has_no_room_for_the_nodes(
-    cidr: str, nodes: Orchestrator, needed: int, half: int, wanted: int
-) -> None:
-    """Five P5 and one more while a node is replaced, 37 for AWS and endpoints: 6 * 32 + 37 and 6 * 81 + 37."""
-    with pytest.raises(ValueError) as caught:
-        network(new_stack(), cidr=cidr, orchestrator=nodes)
-    assert str(caught.value) == (
-        f"the instance groups need {needed} addresses, and half of cidr {cidr} has {half}; "
-        f"give a block of /{wanted} or larger"
-    )
-
-
-def test_a_flexible_group_is_counted_with_the_type_that_takes_most() -> None:
-    groups = workers(instance_types=["ml.m5.xlarge", "ml.p5.48xlarge"])
-    with pytest.raises(ValueError, match="need 229 addresses"):
-        network(new_stack(), cidr="10.1.0.0/24", instance_groups=groups)
-
-
-def test_a_type_that_the_catalog_does_not_know_is_left_to_the_rules() -> None:
-    made = network(new_stack(), cidr="10.1.0.0/24", instance_groups=workers(instance_type="ml.p9.metal"))
-
-    assert made.subnet.ipv4_cidr_block == "10.1.0.0/25"
 
 
 def test_an_existing_network_is_referred_to_and_left_alone() -> None:

@@ -248,9 +248,7 @@ def constructs_app(
             for name in ("workers", "more")
         ),
     ]
-    network = HyperPodNetwork(
-        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=groups
-    )
+    network = HyperPodNetwork(stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a")
     cluster = HyperPodCluster(
         stack,
         "Cluster",

@@ -50,7 +50,6 @@ def network_in_two_zones(stack: cdk.Stack) -> IHyperPodNetwork:
         cidr="10.1.0.0/20",
         availability_zone="us-west-2a",
         second_availability_zone="us-west-2b",
-        instance_groups=(),
         egress="none",
     )
 
@@ -223,7 +222,7 @@ def test_cfn_lint_finds_nothing_in_a_closed_network_with_all_that_holds_data() -
 
 def test_rejects_an_accounting_database_in_one_zone() -> None:
     stack = new_stack()
-    network = HyperPodNetwork(stack, "Network", cidr="10.1.0.0/20", availability_zone="us-west-2a", instance_groups=())
+    network = HyperPodNetwork(stack, "Network", cidr="10.1.0.0/20", availability_zone="us-west-2a")
     with pytest.raises(ValueError, match="got a network with one zone; allowed: one with subnets in two"):
         SlurmAccountingDatabase(stack, "Accounting", network=network)
 

@@ -63,13 +63,20 @@ def scaled_quotas(governance: Governance, deployment: Deployment) -> Iterator[Br
 
 @rule(
     "HF324",
-    title="There are at most 10 priority classes, each with its own name",
+    title="There are at most 10 priority classes, each with its own name, in a policy",
     each=Governance,
     source="SageMaker API reference, SchedulerConfig",
 )
 def priority_classes(governance: Governance, _: Deployment) -> Iterator[Broken]:
-    """Weights are 0 to 100; the higher, the earlier a job is admitted."""
+    """They are part of the cluster's policy. Weights are 0 to 100; the higher, the earlier a job is admitted."""
     names = [each.name for each in governance.priority_classes]
+    if names and governance.fair_share is None:
+        yield refused(
+            governance.at("priority_classes"),
+            "classes without a policy",
+            allowed="classes of a policy",
+            fix="let the environment make the policy, or remove them",
+        )
     if len(names) > MOST_CLASSES:
         yield refused(
             governance.at("priority_classes"),
@@ -153,11 +160,12 @@ def _nodes(cluster: Cluster) -> dict[str, int]:
 def _types(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
     for quota in (each for team in governance.teams for each in (*team.quotas, *team.borrow_limits)):
         if quota.instance_type not in have:
+            other = closest_word(quota.instance_type, have) or next(iter(have), None)
             yield refused(
                 quota.at("instance_type"),
                 f"a quota of {quota.instance_type}, which the cluster does not have",
-                allowed=f"its types {', '.join(have)}",
-                fix=f"write {closest_word(quota.instance_type, have) or next(iter(have))}",
+                allowed=f"its types {', '.join(have)}" if have else "none: quotas are of instance groups",
+                fix="remove the quota" if other is None else f"write {other}",
             )
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import bounds, instance_types, nvidia_device_plugin_mirror
+from holdfast.catalog import bounds, charts, charts_for, instance_types, nvidia_device_plugin_mirror
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
@@ -216,17 +216,34 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
     each=EnvironmentFile,
     source="Holdfast",
 )
-def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+def charts_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
     Helm charts are installed before the first node, and come from GitHub unless their archives are given: the function
-    that installs them runs in the nodes' subnet.
+    that installs them runs in the nodes' subnet. A folder that is given has archives, and in a closed network those of
+    all charts that the instance types need.
     """
-    if "eks" in file.orchestrators and file.egress == "none" and not file.existing_network and not file.chart_archives:
+    if "eks" not in file.orchestrators:
+        return
+    closed = file.egress == "none" and not file.existing_network
+    if not file.chart_archives:
+        if closed:
+            yield refused(
+                file.at("chart_archives"),
+                "no archives, and egress none",
+                allowed="a folder with the archives of the charts",
+                fix="add eks.chart_archives, a folder with an OWNER+REPOSITORY.tar.gz per chart, or write egress: nat",
+            )
+        return
+    known, groups = instance_types(), deployment.cluster.instance_groups
+    needed = charts_for([known[name] for group in groups for name in group.types if name in known])
+    repositories = dict.fromkeys(charts()[name].repository for name in needed)
+    missing = [each for each in repositories if each not in file.charts_in_archives]
+    if missing and (closed or not file.charts_in_archives):
         yield refused(
             file.at("chart_archives"),
-            "no archives, and egress none",
-            allowed="a folder with the archives of the charts",
-            fix="add eks.chart_archives, a folder with an OWNER+REPOSITORY.tar.gz per chart, or write egress: nat",
+            f"{show(file.chart_archives)} without an archive of {', '.join(missing)}",
+            allowed="a folder beside this file with an OWNER+REPOSITORY.tar.gz per chart",
+            fix=f"put {missing[0].replace('/', '+')}.tar.gz into it",
         )
 
 
@@ -247,7 +264,7 @@ def images_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
     known = instance_types()
     for group in deployment.cluster.instance_groups:
         facts = [known[name] for name in group.types if name in known and known[name].accelerators]
-        neuron = sorted({each.name for each in facts if each.accelerator.startswith("Trainium")})
+        neuron = sorted({each.name for each in facts if each.has_neuron})
         if neuron:
             yield refused(
                 group.at("instance_type"),

@@ -55,20 +55,23 @@ def syntax(script: Script, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF541",
-    title="Scripts are inside the folder of the environment file",
+    title="Scripts and checks are inside the folder of the environment file",
     each=EnvironmentFile,
     source="Holdfast: scripts are copied into one bundle; SageMaker API reference, OnCreate: a file under SourceS3Uri",
 )
 def inside_the_folder(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    A script is named by its path from the folder of the environment file. An absolute path, or one that leads out of
-    the folder, is another file on each machine that deploys, and may be one that was never meant for nodes.
+    A script, or a health check, is named by its path from the folder of the environment file. An absolute path, or one
+    that leads out of the folder, is another file on each machine that deploys, and may be one that was never meant for
+    nodes.
     """
-    for index, name in enumerate(file.scripts):
-        if name.startswith("/") or ".." in name.split("/"):
+    for setting, names in (("scripts", file.scripts), ("checks", file.checks)):
+        for index, name in enumerate(names):
+            if not name.startswith("/") and ".." not in name.split("/"):
+                continue
             what = "an absolute path" if name.startswith("/") else "a path that leads out of the folder"
             yield refused(
-                f"{file.at('scripts')}.{index}",
+                f"{file.at(setting)}.{index}",
                 f"{show(name)}, {what}",
                 allowed="a path below the folder of this file",
                 fix=f"put the script beside this file and write scripts/{name.rpartition('/')[2]}",

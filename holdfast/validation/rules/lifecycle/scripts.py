@@ -69,7 +69,9 @@ def scripts_are_there(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 )
 def line_ends(script: Script, _: Deployment) -> Iterator[Broken]:
     """A script that was saved on Windows fails with "$'\\r': command not found", or its interpreter is not found."""
-    if script.text is not None and "\r\n" in script.text and _is_shell(script):
+    if script.text is None or "\r\n" not in script.text:
+        return
+    if script.name.endswith(".sh") or script.text.startswith("#!"):
         yield refused(script.path, f"{script.name} with CRLF", allowed="LF", fix="save it with Unix line ends")
 
 

@@ -54,14 +54,22 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
     "HF656",
     title="Names of buckets are ones that S3 accepts",
     each=(BucketName, App),
-    source="S3 user guide, 'General purpose bucket naming rules'",
+    source="S3 user guide, 'General purpose bucket naming rules'; aws-cdk-lib, Bucket.validateBucketName",
 )
 def bucket_names(item: BucketName | App, _: Deployment) -> Iterator[Broken]:
     """
     3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit, without two dots
-    side by side, and without the beginnings and ends that S3 keeps for itself.
+    side by side, and without the beginnings and ends that S3 keeps for itself. The CDK refuses a dot beside a hyphen,
+    too, so an environment file cannot name such a bucket.
     """
     if isinstance(item, BucketName):
+        if ".-" in item.name or "-." in item.name:
+            yield refused(
+                item.path,
+                f"{show(item.name)}, with a dot beside a hyphen",
+                allowed="a name that the CDK accepts, too: no dot beside a hyphen",
+                fix="take another bucket",
+            )
         yield from _bucket_name(item.path, item.name, whole=True)
         return
     for bucket, node in item.each("AWS::S3::Bucket"):

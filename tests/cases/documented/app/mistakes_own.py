@@ -61,7 +61,7 @@ def spot_under_slurm(stack: cdk.Stack) -> None:
 
 @case(APPS, page="fsx/latest/LustreGuide/increase-storage-capacity.html", at="storage_capacity_gib|StorageCapacity")
 def efa_capacity_between_the_steps(stack: cdk.Stack) -> None:
-    place = network(stack, [controller(), workers()])
+    place = network(stack)
     LustreFileSystem(
         stack,
         "Lustre",
@@ -78,7 +78,7 @@ def efa_capacity_between_the_steps(stack: cdk.Stack) -> None:
 @case(APPS, page=f"{GUIDE}sagemaker-hyperpod-prerequisites.html", at="cidr|CidrBlock")
 def network_without_room(stack: cdk.Stack) -> None:
     groups = [controller(), workers(instance_count=64)]
-    slurm(stack, *groups, network=network(stack, groups, cidr="10.1.0.0/22"))
+    slurm(stack, *groups, network=network(stack, cidr="10.1.0.0/22"))
 
 
 @case(APPS, page="AWSEC2/latest/UserGuide/efa.html", at="network_interface|NetworkInterface|InterfaceType")
@@ -88,7 +88,7 @@ def efa_only_without_efa(stack: cdk.Stack) -> None:
 
 @case(APPS, page=f"{GUIDE}sagemaker-hyperpod-prerequisites.html", at="availability_zone|AvailabilityZone")
 def zone_of_another_region(stack: cdk.Stack) -> None:
-    slurm(stack, network=network(stack, [controller(), workers()], availability_zone="us-east-1a"))
+    slurm(stack, network=network(stack, availability_zone="us-east-1a"))
 
 
 @case(APPS, page=f"{GUIDE}sagemaker-hyperpod-lifecycle-best-practices-slurm.html", at="mount_path|MountPath")

@@ -65,15 +65,15 @@ def pods(**changes: Any) -> InstanceGroup:
     return workers(node_type=None, partition=None, **changes)
 
 
-def network(stack: cdk.Stack, groups: list[InstanceGroup], **changes: Any) -> HyperPodNetwork:
-    settings: dict[str, Any] = {"cidr": "10.1.0.0/16", "availability_zone": "us-west-2a", "instance_groups": groups}
+def network(stack: cdk.Stack, **changes: Any) -> HyperPodNetwork:
+    settings: dict[str, Any] = {"cidr": "10.1.0.0/16", "availability_zone": "us-west-2a"}
     return HyperPodNetwork(stack, "Network", **{**settings, **changes})
 
 
 def slurm(stack: cdk.Stack, *groups: InstanceGroup, **changes: Any) -> HyperPodCluster:
     """Build a Slurm cluster of Holdfast's constructs."""
     chosen = list(groups) or [controller(), workers()]
-    place = changes.pop("network", None) or network(stack, chosen)
+    place = changes.pop("network", None) or network(stack)
     orchestrator = changes.pop("orchestrator", None) or SlurmOrchestrator()
     return HyperPodCluster(
         stack, "Cluster", network=place, orchestrator=orchestrator, instance_groups=chosen, **changes
@@ -85,7 +85,6 @@ def eks(stack: cdk.Stack, *groups: InstanceGroup, **changes: Any) -> tuple[Hyper
     chosen = list(groups) or [system(), pods()]
     place = network(
         stack,
-        chosen,
         orchestrator="eks",
         second_availability_zone=changes.pop("second_availability_zone", "us-west-2b"),
     )

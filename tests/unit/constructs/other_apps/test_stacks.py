@@ -37,7 +37,6 @@ class Ground(cdk.Stack):
             cidr="10.1.0.0/16",
             availability_zone="us-west-2a",
             second_availability_zone="us-west-2b",
-            instance_groups=[],
         )
         self.key = kms.Key(self, "Key")
         self.bucket = s3.Bucket(self, "Bucket", encryption_key=self.key)

@@ -128,7 +128,7 @@ def test_a_block_that_subnets_are_cut_of_is_a_plain_one() -> None:
     block = cdk.CfnParameter(team, "Block")
 
     with pytest.raises(ValueError, match="known only at deployment; allowed: a plain block"):
-        HyperPodNetwork(team, "Network", cidr=block.value_as_string, availability_zone=f"{REGION}a", instance_groups=[])
+        HyperPodNetwork(team, "Network", cidr=block.value_as_string, availability_zone=f"{REGION}a")
 
 
 def test_zones_are_named_by_their_ids_too() -> None:
@@ -139,14 +139,13 @@ def test_zones_are_named_by_their_ids_too() -> None:
         cidr="10.1.0.0/16",
         availability_zone_id="usw2-az1",
         second_availability_zone_id="usw2-az2",
-        instance_groups=[],
     )
 
     found = [each["Properties"] for each in resources(team, "AWS::EC2::Subnet").values()]
     assert sorted(each["AvailabilityZoneId"] for each in found) == ["usw2-az1", "usw2-az1", "usw2-az1", "usw2-az2"]
     assert not any("AvailabilityZone" in each for each in found)
     with pytest.raises(ValueError, match="exactly one"):
-        HyperPodNetwork(team, "Nowhere", cidr="10.2.0.0/16", instance_groups=[])
+        HyperPodNetwork(team, "Nowhere", cidr="10.2.0.0/16")
 
 
 def test_a_cluster_without_a_name_gets_one_of_its_place() -> None:
