@@ -98,6 +98,8 @@ class Expansion:
         self._pending = ""
         """The job that waits for a node."""
         self._reported = ""
+        self._joined: set[int] = set()
+        """Nodes that a view has had: one that starts late is not lost."""
         self._closed = False
 
     @property
@@ -111,10 +113,12 @@ class Expansion:
         return [node for node, name in enumerate(view.nodes) if name < 0] if view.generation else []
 
     def installed(self) -> None:
+        self._joined |= {node for node, name in enumerate(self._view().nodes) if name >= 0}
         if self._closed or not self._request.job or not self.lost or not self._leads():
             return
         if not self._request.is_asked:
-            self._tell_once(WITHOUT)
+            if self._joined.intersection(self.lost):
+                self._tell_once(WITHOUT)
         elif self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
@@ -185,7 +189,6 @@ class Expansion:
         others = ",".join(name for name in hosts if name != host)
         with tempfile.TemporaryDirectory() as folder:  # scontrol writes scripts for the job's shell where it runs
             await self._run(["scontrol", "update", f"JobId={self._request.job}", f"NodeList={others}"], folder=folder)
-        self._tell(f"node {node}: {host} is out of the allocation, so that it can be replaced")
 
     async def _record(self) -> JobRecord:
         return read_job(await self._run(["scontrol", "--oneliner", "show", "job", self._request.job]))

@@ -199,6 +199,8 @@ class Launcher:
 
     def _leads(self) -> bool:
         me, up, view = self.options.node_rank, self.links.up, self.view
+        if self.options.is_brought and not view.generation:
+            return False  # the job that it joins has its leader
         named = [node for node, name in enumerate(view.nodes) if name >= 0]
         found = (node for node in named if node == me or node in up or self.ending.has_finished(node))
         return next(found, me) == me
