@@ -1,12 +1,11 @@
 """End of a job's output, and its first explicit error."""
 
-import re
 import time
 from collections.abc import Sequence
 
 from holdfast.cli.deployed import Context, controller_hostname, run
 from holdfast.cli.diagnosis import FailureSeen, Output
-from holdfast.cli.slurm import first_failure
+from holdfast.cli.slurm import first_failure, named_error
 from holdfast.cli.terminal import CommandError
 
 MOST_FILES = 6
@@ -15,11 +14,6 @@ stat -c %Y -- "$1"
 if [ "$(stat -c %s -- "$1")" -le 1048576 ]; then exec cat -- "$1"; fi
 head -c 524288 -- "$1"; echo; tail -c 524288 -- "$1"
 """
-_ERRORS = re.compile(
-    r"No space left on device|Disk quota exceeded|CUDA out of memory|CUDA error|NCCL WARN|out of memory"
-    r"|pyxis: (?:failed|couldn't)|enroot-\w+: error|slurmstepd: error|srun: error|Stale file handle|Killed$"
-    r"|Input/output error|manifest unknown|pull access denied|RuntimeError:|Connection (?:reset|refused|closed) by"
-)
 KEPT = 20
 
 
@@ -60,8 +54,8 @@ def failure_in(lines: Sequence[str], *, host: str = "") -> FailureSeen | None:
     """First traceback, or else the first line that names an error; None without one."""
     if (found := first_failure(lines, host="")) is not None:
         return FailureSeen(text=found.error, rank=found.rank, node=found.host or host, lines=found.lines)
-    line = next((one for one in lines if _ERRORS.search(one)), "")
-    return FailureSeen(text=line.strip()[:400]) if line else None
+    line = named_error(lines)
+    return FailureSeen(text=line) if line else None
 
 
 def _answer(context: Context, *, path: str, hosts: Sequence[str]) -> str | None:

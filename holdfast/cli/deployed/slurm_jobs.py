@@ -22,6 +22,7 @@ from holdfast.cli.slurm import (
     first_failure,
     first_host,
     merged,
+    named_error,
     outcome,
     output_files,
     parse_sacct,
@@ -237,7 +238,7 @@ def _printed(context: Context, *, argv: list[str], host: str) -> list[str] | Non
 
 
 def last_lines_of(context: Context, record: JobRecord, *, count: int) -> tuple[list[str], Failure | None]:
-    """First traceback of a job and its end, or else the last lines of its output."""
+    """First traceback of a job and its end, or else the last lines of its output and the first that names an error."""
     try:
         controller = controller_hostname(context)
         known = _of_controller(context, controller=controller, job=record.job_id)
@@ -246,13 +247,14 @@ def last_lines_of(context: Context, record: JobRecord, *, count: int) -> tuple[l
         return [], None
     host = record.nodes if record.nodes and record.nodes == first_host(record.nodes) else ""
     last: list[str] = []
+    error = ""
     # The error output is the last, and says why where there is one; steps may have files of their own.
     for path, where in [*reversed(files), *step_paths(context, record=record)]:
         lines = [line for line in _ends_of(context, path=path, host=where) if line.strip()]
         if failure := first_failure(lines, host=host):
             return list(failure.lines), failure
-        last = last or lines[-count:]
-    return last, None
+        last, error = last or lines[-count:], error or named_error(lines)
+    return last, Failure(error=error, lines=()) if error else None
 
 
 def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from holdfast.cli.slurm.submissions import (
     step_files,
     submit_folder,
 )
-from holdfast.cli.slurm.tracebacks import Failure, first_failure
+from holdfast.cli.slurm.tracebacks import Failure, first_failure, named_error
 from holdfast.cli.slurm.training import training_of
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "first_failure",
     "first_host",
     "merged",
+    "named_error",
     "newest_first",
     "outcome",
     "output_files",

@@ -1,5 +1,5 @@
 """
-First traceback in the output of a job, with its rank and host. Pure.
+First traceback in the output of a job, with its rank and host, and lines that name an error. Pure.
 
 Ranks write into one file at once. Labels separate them: those of ``srun -l`` ("3: "), or those of torchrun and of
 the launcher ("[rank3]: ").
@@ -17,6 +17,13 @@ _CHAINS = ("During handling of the above", "The above exception was")
 _TASK_ON = re.compile(r"srun: error: (\S+): tasks? ([\d,-]+): ")
 _TORCHRUN_HOST = re.compile(r"host\s*: (\S+)")
 _TORCHRUN_RANK = re.compile(r"rank\s*: (\d+) ")
+_ERRORS = re.compile(
+    r"No space left on device|Disk quota exceeded|CUDA out of memory|CUDA error|NCCL WARN|out of memory"
+    r"|pyxis: (?:failed|couldn't)|enroot-\w+: error|slurmstepd: error|srun: error(?!.*: Exited with)"
+    r"|Stale file handle|Killed$|Input/output error|manifest unknown|pull access denied|RuntimeError:"
+    r"|Connection (?:reset|refused|closed) by"
+)
+_MOST_CHARACTERS = 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,11 @@ def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
                 host=_host_of(lines, rank=rank) or host,
             )
     return None
+
+
+def named_error(lines: Sequence[str]) -> str:
+    """First line that names an error, other than that a task has ended; empty without one."""
+    return next((line.strip()[:_MOST_CHARACTERS] for line in lines if _ERRORS.search(line)), "")
 
 
 def _of_label(lines: Sequence[str], label: str) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from accounting import sacct_line
 
 from holdfast.cli.deployed import expand_job_id, parse_slurm, row
-from holdfast.cli.slurm import JobRecord, first_failure, parse_sacct, step_files, waits
+from holdfast.cli.slurm import JobRecord, first_failure, named_error, parse_sacct, step_files, waits
 from holdfast.cli.terminal import CommandError
 
 LABELLED = """0: starting
@@ -71,6 +71,21 @@ def test_the_first_traceback_is_found_with_its_rank_and_host(text: str, where: s
 @pytest.mark.parametrize("text", ["", "done\n", "1: starting\n"])
 def test_output_without_a_traceback_has_no_failure(text: str) -> None:
     assert first_failure(text.splitlines()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("step 1\npyxis: couldn't start container\nsrun: error: a: task 0: Exited with exit code 1", "pyxis: couldn't"),
+        ("srun: error: Unable to create step for job 7: Invalid node name\n", "srun: error: Unable to create step"),
+        ("loading\nsrun: error: a: task 0: Exited with exit code 1\n", ""),
+    ],
+)
+def test_without_a_traceback_the_first_line_that_names_an_error_says_why(text: str, error: str) -> None:
+    found = named_error(text.splitlines())
+
+    assert found.startswith(error)
+    assert bool(found) == bool(error)
 
 
 def test_a_traceback_that_is_cut_off_is_still_one() -> None:
