@@ -48,6 +48,15 @@ def test_a_node_lists_the_gpus_of_its_type(library: Path) -> None:
     assert sum("NVIDIA H100" in line and "0MiB / 81559MiB" in line for line in table) == 8
 
 
+def test_the_topology_has_the_links_between_gpus(library: Path) -> None:
+    (library / "gpus").write_text(healthy(instance_types()["ml.p5.48xlarge"]))
+    code, lines = smi(library, "topo", "-m")
+
+    assert code == 0
+    assert lines[1].split("\t") == ["GPU0", " X ", *["NV18"] * 7, "N/A", "N/A"]
+    assert len(lines) == 9
+
+
 def test_fields_are_asked_for_as_csv(library: Path) -> None:
     (library / "gpus").write_text(healthy(instance_types()["ml.g5.xlarge"]) + "gpu0.util=97,40\ngpu0.used_mib=20000\n")
 

@@ -13,6 +13,7 @@ FAILED = (
 )
 NO_FIELD, NO_DEVICE, NO_DRIVER, LOST = 2, 6, 9, 15
 """Exit statuses, as nvidia-smi(1) lists them."""
+MOST_LINKS = 18
 UNITS = {
     "memory.total": "MiB",
     "memory.used": "MiB",
@@ -87,6 +88,15 @@ class Driver:
             "power.draw": f"{milliwatts.value / 1000:.2f}",
         }
 
+    def links(self) -> int:
+        """Active NVLinks of the first GPU."""
+        gpu, active, count = ctypes.c_void_p(), ctypes.c_int(), 0
+        self._ask("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(0), ctypes.byref(gpu))
+        for link in range(MOST_LINKS):
+            if not self._library.nvmlDeviceGetNvLinkState(gpu, ctypes.c_uint(link), ctypes.byref(active)):
+                count += active.value
+        return count
+
     def _text(self, gpu: ctypes.c_void_p, what: str) -> str:
         text = ctypes.create_string_buffer(96)
         self._ask(f"nvmlDeviceGet{what}", gpu, text, 96)
@@ -99,6 +109,9 @@ def main(argv: list[str]) -> int:
     except (OSError, SmiError):
         print(FAILED)
         return NO_DRIVER
+    if argv == ["topo", "-m"]:
+        _topology(driver)
+        return 0
     options = _options(argv)
     asked = [option.lstrip("-") for option in options if option.startswith("--query-gpu")]
     known = {"-L", "--list-gpus", "-i", "--id", "--query-gpu", "--format"}
@@ -151,6 +164,15 @@ def _query(rows: list[dict[str, str]], fields: list[str], form: list[str]) -> in
     for row in rows:
         print(", ".join(f"{row[field]} {units[field]}" if field in units else row[field] for field in fields))
     return 0
+
+
+def _topology(driver: Driver) -> None:
+    count, links = driver.count, driver.links()
+    between = f"NV{links}" if links else "SYS"
+    names = [f"GPU{index}" for index in range(count)]
+    print("\t" + "\t".join([*names, "CPU Affinity", "NUMA Affinity"]))
+    for name in names:
+        print("\t".join([name, *(" X " if other == name else between for other in names), "N/A", "N/A"]))
 
 
 def _table(rows: list[dict[str, str]]) -> None:
