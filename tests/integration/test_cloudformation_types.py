@@ -376,7 +376,6 @@ def test_topics_rules_alarms_logs_prometheus_and_grafana(cloud):
     targets = cloud.client("events").list_targets_by_rule(Rule="hyperpod")["Targets"]
     assert {target["Id"] for target in targets} == {"topic", "queue"}
     assert described["prometheusEndpoint"] == told["Remote"]
-    assert described["kmsKeyArn"].startswith("arn:aws:kms:")
     assert (grafana["endpoint"], grafana["status"]) == (told["Grafana"], "ACTIVE")
     filters = cloud.client("logs").describe_metric_filters(logGroupName="/lab/events")["metricFilters"]
     assert filters[0]["metricTransformations"][0]["dimensions"] == {"node": "$.node"}
