@@ -187,22 +187,6 @@ class Addons:
             self.shelf.get((clusterName, addonName)).begin("DELETING")
             return {"addon": self._shown(clusterName, addonName)}
 
-    def describe_addon_versions(
-        self,
-        *,
-        addonName: str = "",
-        kubernetesVersion: str = "",  # noqa: ARG002 - one version fits all
-        maxResults: int | None = None,
-        nextToken: str | None = None,
-        **_: Any,
-    ) -> dict[str, Any]:
-        known = [
-            {"addonName": name, "owner": "aws", "publisher": "eks", "addonVersions": [{"addonVersion": version}]}
-            for name, version in DEFAULT_VERSIONS.items()
-            if addonName in ("", name)
-        ]
-        return paged("addons", known, maxResults, nextToken)
-
     def _shown(self, cluster: str, name: str) -> dict[str, Any]:
         record = self.shelf.get((cluster, name))
         shown = copy.deepcopy(record.content)

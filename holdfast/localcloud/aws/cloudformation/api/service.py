@@ -196,14 +196,6 @@ class CloudFormation:
             )
         return {}
 
-    def cancel_update_stack(self, **request: Any) -> dict[str, Any]:
-        with self._store.lock:
-            stack = lookup.found(self._store, request["StackName"])
-            if stack.status != "UPDATE_IN_PROGRESS":
-                raise invalid("CancelUpdateStack cannot be called from current stack status")
-            self._engine.cancel(stack)
-        return {}
-
     def update_termination_protection(self, **request: Any) -> dict[str, Any]:
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])

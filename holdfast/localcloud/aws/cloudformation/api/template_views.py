@@ -57,15 +57,6 @@ class TemplateViews:
             }
         )
 
-    def validate_template(self, **request: Any) -> dict[str, Any]:
-        summary = self.get_template_summary(**request)
-        shown = [
-            {key: entry[key] for key in ("ParameterKey", "DefaultValue", "NoEcho", "Description") if key in entry}
-            for entry in summary["Parameters"]
-        ]
-        kept = ("Capabilities", "CapabilitiesReason", "Description", "DeclaredTransforms")
-        return {"Parameters": shown, **{key: summary[key] for key in kept if key in summary}}
-
     def describe_change_set(self, **request: Any) -> dict[str, Any]:
         with self._store.lock:
             stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
