@@ -1,6 +1,6 @@
 """EKS add-ons in a real cluster: objects, health, stand-ins. `aws.eks` decides when they are installed and removed."""
 
-from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
+from holdfast.localcloud.kubernetes.addons.health import workloads
 from holdfast.localcloud.kubernetes.addons.installation import ConflictError, Place, install, is_well, remove
 from holdfast.localcloud.kubernetes.addons.objects import Facts, images, objects, release_objects, stand_in
 
@@ -11,7 +11,6 @@ __all__ = [
     "images",
     "install",
     "is_well",
-    "lacking",
     "objects",
     "release_objects",
     "remove",
