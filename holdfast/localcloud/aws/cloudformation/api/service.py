@@ -58,7 +58,7 @@ class CloudFormation:
         self._beginnings = StackStarter(surroundings=surroundings, engine=self._engine)
         self.change_sets = ChangeSets(store=self._store, targets=self._targets, beginnings=self._beginnings)
         self.views = Views(store=self._store)
-        self.templates = TemplateViews(store=self._store, targets=self._targets)
+        self.templates = TemplateViews(store=self._store)
 
     # -- life of the service
 
