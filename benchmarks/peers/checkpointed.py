@@ -1,7 +1,5 @@
 """The training of the runtimes that go on from a checkpoint: rank 0 writes one to disk every 20 steps."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -13,13 +11,8 @@ import workload
 STEPS, CHECKPOINT_EVERY = 50, 20
 
 
-def train(*, rank: int, generation: int, update: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
-    """
-    In a process group that is there, from the checkpoint to the last step.
-
-    Args:
-        update: Around each update of the optimizer. Default: nothing.
-    """
+def train(*, rank: int, generation: int) -> None:
+    """In a process group that is there, from the checkpoint to the last step."""
     checkpoint = trial.folder() / "checkpoint.pt"
     model = workload.build_model()
     optimizer = workload.build_optimizer(model)
@@ -28,8 +21,7 @@ def train(*, rank: int, generation: int, update: Callable[[], AbstractContextMan
     for step in range(first, STEPS):
         optimizer.zero_grad()
         trained(workload.batch_for(step, rank)).backward()
-        with update():
-            optimizer.step()
+        optimizer.step()
         trial.log_step(rank=rank, step=step, generation=generation, world=dist.get_world_size())
         if step % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1:
             if rank == 0:

@@ -1,7 +1,7 @@
 """Node setup: small idempotent steps in dependency order. Standard library, Python 3.9."""
 
 from holdfast_lifecycle.command import main
-from holdfast_lifecycle.model import Context, LifecycleError, Step, StepError, User, load_context, plan
+from holdfast_lifecycle.model import Context, LifecycleError, Step, StepError, load_context, plan
 from holdfast_lifecycle.runner import Result, Runner
 
-__all__ = ["Context", "LifecycleError", "Result", "Runner", "Step", "StepError", "User", "load_context", "main", "plan"]
+__all__ = ["Context", "LifecycleError", "Result", "Runner", "Step", "StepError", "load_context", "main", "plan"]

@@ -280,19 +280,13 @@ WATCHING = {
         },
     ),
     "Mail": resource("AWS::SNS::Subscription", TopicArn=ref("Topic"), Protocol="email", Endpoint="a@example.com"),
-    "Queue": resource("AWS::SQS::Queue", QueueName="events", MessageRetentionPeriod=3600, SqsManagedSseEnabled=True),
-    "QueueAllowed": resource(
-        "AWS::SQS::QueuePolicy",
-        Queues=[ref("Queue")],
-        PolicyDocument={"Version": "2012-10-17", "Statement": []},
-    ),
     "Rule": resource(
         "AWS::Events::Rule",
         Name="hyperpod",
         EventPattern={"source": ["aws.sagemaker"]},
         Targets=[
             {"Id": "topic", "Arn": ref("Topic")},
-            {"Id": "queue", "Arn": att("Queue", "Arn"), "Input": '"x"'},
+            {"Id": "log", "Arn": att("Log", "Arn"), "Input": '"x"'},
         ],
     ),
     "Log": resource("AWS::Logs::LogGroup", LogGroupName="/lab/events", RetentionInDays=7),
@@ -374,9 +368,8 @@ def test_topics_rules_alarms_logs_prometheus_and_grafana(cloud):
     events = cloud.stacks.describe_stack_events(StackName="watching")["StackEvents"]
     assert ("Both", remark) in {(event["LogicalResourceId"], event.get("ResourceStatusReason")) for event in events}
     targets = cloud.client("events").list_targets_by_rule(Rule="hyperpod")["Targets"]
-    assert {target["Id"] for target in targets} == {"topic", "queue"}
+    assert {target["Id"] for target in targets} == {"topic", "log"}
     assert described["prometheusEndpoint"] == told["Remote"]
-    assert described["kmsKeyArn"].startswith("arn:aws:kms:")
     assert (grafana["endpoint"], grafana["status"]) == (told["Grafana"], "ACTIVE")
     filters = cloud.client("logs").describe_metric_filters(logGroupName="/lab/events")["metricFilters"]
     assert filters[0]["metricTransformations"][0]["dimensions"] == {"node": "$.node"}
@@ -385,7 +378,6 @@ def test_topics_rules_alarms_logs_prometheus_and_grafana(cloud):
         WATCHING,
         Topic={"DisplayName": "Louder", "Tags": []},
         Mail={"FilterPolicy": {"kind": ["fault"]}},
-        Queue={"MessageRetentionPeriod": 7200},
         Rule={"Targets": [{"Id": "topic", "Arn": ref("Topic")}], "State": "DISABLED"},
         Alarm={"Threshold": 5},
         Both={"AlarmRule": "NOT ALARM(faults)"},
@@ -400,16 +392,12 @@ def test_topics_rules_alarms_logs_prometheus_and_grafana(cloud):
     rule = cloud.client("events").describe_rule(Name="hyperpod")
     namespace = cloud.client("amp").describe_rule_groups_namespace(workspaceId=workspace["workspaceId"], name="lab")
     alarms = cloud.client("cloudwatch").describe_alarms(AlarmTypes=["MetricAlarm", "CompositeAlarm"])
-    queue = cloud.client("sqs").get_queue_attributes(
-        QueueUrl=cloud.physical("watching", "Queue"), AttributeNames=["MessageRetentionPeriod"]
-    )
 
     assert cloud.client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]["DisplayName"] == "Louder"
     assert rule["State"] == "DISABLED"
     assert len(cloud.client("events").list_targets_by_rule(Rule="hyperpod")["Targets"]) == 1
     assert alarms["MetricAlarms"][0]["Threshold"] == 5
     assert alarms["CompositeAlarms"][0]["AlarmRule"] == "NOT ALARM(faults)"
-    assert queue["Attributes"]["MessageRetentionPeriod"] == "7200"
     assert namespace["ruleGroupsNamespace"]["data"] == b"groups:\n  - name: b\n"
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         cloud.client("amp").describe_alert_manager_definition(workspaceId=workspace["workspaceId"])

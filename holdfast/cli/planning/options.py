@@ -95,8 +95,5 @@ class PlanOptions(Options):
             help="Show only the plan of a layout: fsdp=RANKS, hsdp=SHARDSxCOPIES or ddp=RANKS, such as hsdp=64x32."
         ),
     ] = None
-    published: Annotated[bool, _output("--published", help="Show only the published tables, with their formulas.")] = (
-        False
-    )
     json: Annotated[bool, JSON] = False
     html: Annotated[Path | None, _output(help="Write a page with plots, too.")] = None

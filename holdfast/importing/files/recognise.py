@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from holdfast.importing.files.json import NotUsableError
+from holdfast.importing.files.json import NotUsableError, read_json
 from holdfast.importing.files.shape import problems, request_shape
 from holdfast.validation.imports import request_of
 
@@ -35,16 +36,18 @@ class _Parts:
     """File of each member."""
 
 
-def together(
-    values: Sequence[tuple[str, Any]], *, name: str | None = None, more: Mapping[str, Any]
-) -> ClusterDefinition:
+def cluster_of(*, files: Sequence[Path], name: str | None = None) -> ClusterDefinition:
+    """Merge files, as `together` merges their contents."""
+    return together([(str(path), read_json(path)) for path in files], name=name)
+
+
+def together(values: Sequence[tuple[str, Any]], *, name: str | None = None) -> ClusterDefinition:
     """
     Merge values, whose types are detected by content.
 
     Args:
         values: Each with its origin.
         name: Cluster name, in place of the existing one.
-        more: Further members of the request, which override.
 
     Raises:
         NotUsableError: all problems at once.
@@ -52,7 +55,6 @@ def together(
     parts = _Parts()
     for origin, value in values:
         _take(origin, value, parts)
-    parts.request.update(more)
     if name is not None:
         parts.request["ClusterName"] = name
     _check(parts, [origin for origin, _ in values])
@@ -128,7 +130,7 @@ def _wrong_provisioning(value: dict[str, Any]) -> Sequence[str]:
 
 
 def _check(parts: _Parts, origins: Sequence[str]) -> None:
-    where = " and ".join(origins) or "the options"
+    where = " and ".join(origins)
     if not parts.request.get("InstanceGroups") and not parts.request.get("RestrictedInstanceGroups"):
         raise NotUsableError(f"no instance groups in {where}: it is no request of CreateCluster")
     wrong = list(problems(parts.request))

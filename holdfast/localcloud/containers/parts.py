@@ -4,13 +4,12 @@ import hashlib
 import logging
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.localcloud.containers.start import squashfs
 from holdfast.localcloud.containers.store import ImageStore
-from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.home import made_once, remove_tree_quietly
 from holdfast.localcloud.nodes import Mount
 from holdfast.localcloud.spank import SYSTEM_PATH, cannot_compile, compile_plugin, header_version
 
@@ -96,16 +95,9 @@ def plugstack_line(plugin: Path) -> str:
 
 
 def _render(place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        fresh = Path(folder) / "tools"
-        (fresh / "start").mkdir(parents=True)
+    with made_once(place) as fresh:
+        (fresh / "start").mkdir()
         for path in _HELPER:
             shutil.copyfile(path, fresh / "start" / path.name)
         sources = [path for path in _SOURCES if path.suffix == ".c"]
         compile_plugin(sources, target=fresh / PLUGIN)
-        try:
-            fresh.rename(place)
-        except OSError:
-            if not place.is_dir():  # another process was faster
-                raise

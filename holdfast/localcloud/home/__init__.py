@@ -20,6 +20,7 @@ from holdfast.localcloud.home.marking import (
     release,
     unwritable,
 )
+from holdfast.localcloud.home.once import made_once
 from holdfast.localcloud.home.private import private_bytes, write_private
 from holdfast.localcloud.home.setting_aside import set_aside, spared
 from holdfast.localcloud.home.signing import signed_headers
@@ -40,6 +41,7 @@ __all__ = [
     "is_fresh",
     "keys_of",
     "made_keys",
+    "made_once",
     "make_folder",
     "private_bytes",
     "recognise",

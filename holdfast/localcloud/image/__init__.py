@@ -17,7 +17,7 @@ from .environment import TRAINING_ENVIRONMENT, environment_programs
 from .layers import DEVICES, MOST_GPUS, START_ENABLED
 from .rendering import NodeImage, build
 from .slurm import NO_ACCOUNTING
-from .stand_in import StandIn, stand_ins
+from .stand_in import stand_ins
 
 __all__ = [
     "DEVICES",
@@ -29,7 +29,6 @@ __all__ = [
     "Interpreter",
     "LayerEntry",
     "NodeImage",
-    "StandIn",
     "__file__",
     "build",
     "environment_programs",

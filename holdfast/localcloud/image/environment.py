@@ -12,9 +12,8 @@ import stat
 import sys
 from pathlib import Path
 
+from holdfast.localcloud.home import made_once
 from holdfast.localcloud.nodes import Mount
-
-from .once import made_once
 
 TRAINING_ENVIRONMENT = "/opt/holdfast/env"
 """Path of this process's Python environment on nodes, for training jobs."""

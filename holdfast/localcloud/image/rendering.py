@@ -10,12 +10,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.localcloud.home import made_once
 from holdfast.localcloud.nodes import Mount
 
 from . import interpreter as _interpreter
 from . import services
 from .layers import MOUNT_POINTS, PROGRAMS, LayerEntry, layer
-from .once import made_once
 
 ORCHESTRATORS = ("slurm", "eks")
 

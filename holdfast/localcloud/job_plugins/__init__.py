@@ -5,6 +5,6 @@ Slurm plugins for jobs on the local HyperPod.
 guide documents for nodes with GRES. Also job variables, and output folders for older versions of Slurm.
 """
 
-from .plugin import AT, compile_into, plugstack_lines, prepare
+from .plugin import compile_into, plugstack_lines, prepare
 
-__all__ = ["AT", "compile_into", "plugstack_lines", "prepare"]
+__all__ = ["compile_into", "plugstack_lines", "prepare"]

@@ -3,10 +3,10 @@
 import hashlib
 import logging
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.localcloud.home import made_once
 from holdfast.localcloud.nodes import Mount
 from holdfast.localcloud.spank import cannot_compile, compile_plugin, header_version
 
@@ -72,18 +72,10 @@ def _digest() -> str:
 
 def compile_into(place: Path) -> None:
     """Make a folder with the plugins and their helpers; raise OSError."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        fresh = Path(folder) / "plugins"
-        fresh.mkdir(mode=0o755)
+    with made_once(place) as fresh:
         for source in _SOURCES:
             compile_plugin([source], target=fresh / f"holdfast_{source.stem}.so")
         for path in _HELPERS:
             helper = fresh / path.name
             helper.write_bytes(path.read_bytes())
             helper.chmod(0o755)
-        try:
-            fresh.rename(place)
-        except OSError:
-            if not place.is_dir():  # another process was faster
-                raise

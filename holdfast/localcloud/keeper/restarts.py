@@ -6,32 +6,15 @@ process stopped by a signal is reported only. The control plane restarts this pr
 """
 
 import threading
-from pathlib import Path
-from typing import Protocol
 
-from holdfast.localcloud.processes import KeptProcess
+from holdfast.localcloud.processes import KeptProcess, LocalCloud
 from holdfast.localcloud.supervision import Pass, Passes, passes_path
 
 LOOK_S = 0.5
 
 
-class Cloud(Protocol):
-    @property
-    def home(self) -> Path: ...
-
-    def start_aws(self) -> bool: ...
-
-    def start_hyperpod(self, *, region: str) -> bool: ...
-
-    def restart_monitor(self) -> bool: ...
-
-    def kernel_logs_died(self) -> bool: ...
-
-    def restore_kernel_logs(self) -> None: ...
-
-
 class ProcessKeeper:
-    def __init__(self, *, cloud: Cloud, region: str, stopping: threading.Event) -> None:
+    def __init__(self, *, cloud: LocalCloud, region: str, stopping: threading.Event) -> None:
         self._stopping = stopping
         self._kept = (
             KeptProcess.recorded("aws", home=cloud.home, start=cloud.start_aws),

@@ -2,12 +2,11 @@
 
 from holdfast.localcloud.kubernetes.binaries import Binaries, find_binaries
 from holdfast.localcloud.kubernetes.clusters import Clusters, ClusterState
-from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster, parse_eks_cluster
+from holdfast.localcloud.kubernetes.model import EksCluster, parse_eks_cluster
 from holdfast.localcloud.kubernetes.nodes import Member, Parts, Taint
 from holdfast.localcloud.kubernetes.serving import Account, node_root
 
 __all__ = [
-    "LOOPBACK",
     "Account",
     "Binaries",
     "ClusterState",

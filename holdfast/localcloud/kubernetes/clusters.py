@@ -39,7 +39,6 @@ from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Worker, together
 from holdfast_common import KubernetesClient, KubernetesError
 
-"""Of the embedded AWS at the gateway of the nodes' network."""
 NODES = "/api/v1/nodes"
 JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
 KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"

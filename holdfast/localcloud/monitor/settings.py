@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from holdfast.localcloud.home import write_private
+
 _RECORD = "monitor/settings.json"
 
 
@@ -22,6 +24,4 @@ def settings_of(home: Path) -> MonitorSettings:
 def write_settings(home: Path, settings: MonitorSettings) -> None:
     path = home / _RECORD
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(asdict(settings), indent=2) + "\n")
-    fresh.replace(path)
+    write_private(path, (json.dumps(asdict(settings), indent=2) + "\n").encode())

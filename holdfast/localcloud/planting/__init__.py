@@ -7,7 +7,6 @@ its own process (``python -m holdfast.localcloud.planting``), which reverts it i
 
 from holdfast.localcloud.planting.faults import (
     FAULTS,
-    Fault,
     FaultError,
     fault_named,
     names_beginning_with,
@@ -19,7 +18,6 @@ from holdfast.localcloud.planting.records import ActiveFault
 __all__ = [
     "FAULTS",
     "ActiveFault",
-    "Fault",
     "FaultError",
     "PlantingError",
     "end",

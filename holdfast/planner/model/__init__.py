@@ -1,9 +1,9 @@
 """Scenarios, statistics, strategies, and three models of the cost of failures."""
 
 from holdfast.planner.model.errors import PlanError, check_target, require
-from holdfast.planner.model.first_order import cost_per_failure_h, first_order_goodput, mtbf_h, wall_h
+from holdfast.planner.model.first_order import cost_per_failure_h, first_order_goodput
 from holdfast.planner.model.renewal import Shares, goodput, shares
-from holdfast.planner.model.scenario import ASSUMED_WRITE_S, DAY_H, HOUR_S, Checkpoints, Failures, Scenario, Strategy
+from holdfast.planner.model.scenario import ASSUMED_WRITE_S, HOUR_S, Checkpoints, Failures, Scenario, Strategy
 from holdfast.planner.model.simulation import Estimate, Simulation, affordable_runs, simulate_wall, simulate_work
 from holdfast.planner.model.statistics import CONFIDENCE, RateEstimate, TimeEstimate, estimate_rate, estimate_time
 from holdfast.planner.model.strategies import AssumedRate, assumed_rate, strategy_at
@@ -11,7 +11,6 @@ from holdfast.planner.model.strategies import AssumedRate, assumed_rate, strateg
 __all__ = [
     "ASSUMED_WRITE_S",
     "CONFIDENCE",
-    "DAY_H",
     "HOUR_S",
     "AssumedRate",
     "Checkpoints",
@@ -32,11 +31,9 @@ __all__ = [
     "estimate_time",
     "first_order_goodput",
     "goodput",
-    "mtbf_h",
     "require",
     "shares",
     "simulate_wall",
     "simulate_work",
     "strategy_at",
-    "wall_h",
 ]

@@ -15,16 +15,6 @@ Good while a recovery is short against the MTBF; too kind where it is not.
 from holdfast.planner.model.scenario import Scenario
 
 
-def mtbf_h(*, per_instance_hour: float, instances: int) -> float:
-    """Mean time between failures of a cluster in hours."""
-    return 1.0 / (per_instance_hour * instances)
-
-
-def wall_h(*, work_h: float, failures_per_hour: float, cost_per_failure_h: float) -> float:
-    """Hours that ``work_h`` hours of undisturbed training take."""
-    return work_h * (1.0 + failures_per_hour * cost_per_failure_h)
-
-
 def cost_per_failure_h(scenario: Scenario) -> float:
     """Hours that one failure takes from the job."""
     strategy = scenario.strategy

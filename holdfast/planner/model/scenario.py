@@ -7,7 +7,6 @@ from typing import Literal
 from holdfast.planner.model.errors import require
 
 HOUR_S = 3600.0
-DAY_H = 24.0
 MOST_INSTANCES = 1_000_000
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from holdfast.catalog import limits
 from holdfast.validation.cloudformation import UNRESOLVED
-from holdfast.validation.from_account.existing import existing_facts
+from holdfast.validation.from_account.existing import asked, existing_facts
 from holdfast.validation.model import (
     AccountFacts,
     AccountSecurityGroup,
@@ -26,7 +26,6 @@ Clients = Callable[[str], Any]
 """A boto3 client by the name of its service."""
 
 ALL_CLUSTERS = "Total number of instances allowed across SageMaker HyperPod clusters"
-T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741 - the one letter that an item begins with
 
 
@@ -48,30 +47,20 @@ def facts(deployment: Deployment, *, clients: Clients) -> AccountFacts:
     )
     return AccountFacts(
         path="",
-        cluster_quotas=_asked(lambda: _cluster_quotas(clients("service-quotas"))),
-        offered=_asked(lambda: _offered(clients("ec2"), types)),
-        network_interfaces_left=_asked(
+        cluster_quotas=asked(lambda: _cluster_quotas(clients("service-quotas"))),
+        offered=asked(lambda: _offered(clients("ec2"), types)),
+        network_interfaces_left=asked(
             lambda: _left(clients, "vpc", "network_interfaces", "describe_network_interfaces", "NetworkInterfaces")
         ),
-        vpcs_left=_asked(lambda: _left(clients, "vpc", "vpcs", "describe_vpcs", "Vpcs")),
-        elastic_ips_left=_asked(lambda: _left(clients, "ec2", "elastic_ips", "describe_addresses", "Addresses")),
-        alarms=_asked(lambda: _alarms(clients("cloudwatch"), parts)),
-        training_plans=_asked(lambda: _training_plans(clients("sagemaker"), parts)),
-        subnets=_asked(lambda: _subnets(clients("ec2"), parts)),
-        security_groups=_asked(lambda: _security_groups(clients("ec2"), parts)),
-        images=_asked(lambda: _images(clients("ec2"), parts)),
+        vpcs_left=asked(lambda: _left(clients, "vpc", "vpcs", "describe_vpcs", "Vpcs")),
+        elastic_ips_left=asked(lambda: _left(clients, "ec2", "elastic_ips", "describe_addresses", "Addresses")),
+        alarms=asked(lambda: _alarms(clients("cloudwatch"), parts)),
+        training_plans=asked(lambda: _training_plans(clients("sagemaker"), parts)),
+        subnets=asked(lambda: _subnets(clients("ec2"), parts)),
+        security_groups=asked(lambda: _security_groups(clients("ec2"), parts)),
+        images=asked(lambda: _images(clients("ec2"), parts)),
         existing=existing_facts(deployment, clients=clients),
     )
-
-
-def _asked(question: Callable[[], T]) -> T:
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        return question()
-    except (BotoCoreError, ClientError):
-        unknown: T = UNRESOLVED
-        return unknown
 
 
 def _pages(client: Any, operation: str, result: str, **arguments: Any) -> Iterator[dict[str, Any]]:

@@ -31,18 +31,19 @@ def existing_facts(deployment: Deployment, *, clients: Clients) -> ExistingFacts
         return None
     return ExistingFacts(
         path="",
-        buckets=_asked(
+        buckets=asked(
             lambda: {
                 name: _bucket(clients("s3"), name, deployment.account) for name in {each.name for each in there.buckets}
             }
         ),
-        eks_clusters=_asked(lambda: _eks_clusters(clients, there)),
-        roles=_asked(lambda: dict(_roles(clients, there, deployment))),
-        vpc_of_subnets=_asked(lambda: _vpcs(clients, deployment)) if there.is_known("eks_cluster") else UNRESOLVED,
+        eks_clusters=asked(lambda: _eks_clusters(clients, there)),
+        roles=asked(lambda: dict(_roles(clients, there, deployment))),
+        vpc_of_subnets=asked(lambda: _vpcs(clients, deployment)) if there.is_known("eks_cluster") else UNRESOLVED,
     )
 
 
-def _asked(question: Callable[[], T]) -> T:
+def asked(question: Callable[[], T]) -> T:
+    """Return an answer of the account; UNRESOLVED where access is denied."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -104,7 +105,7 @@ def _roles(clients: Clients, there: Existing, deployment: Deployment) -> Iterato
             if _code(error) in NOT_THERE:
                 continue
             raise
-        denied = _asked(partial(_denied, client, arn, tuple(_needed(there, deployment, arn))))
+        denied = asked(partial(_denied, client, arn, tuple(_needed(there, deployment, arn))))
         trusted = frozenset(_trusted(role["AssumeRolePolicyDocument"]))
         yield arn, RoleFact(trusted_services=trusted, denied=None if denied is UNRESOLVED else denied)
 

@@ -4,7 +4,7 @@ import fnmatch
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Resource, Text
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Resource, Text
 from holdfast.validation.model import App
 
 ROLE = "AWS::IAM::Role"
@@ -115,12 +115,6 @@ def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
                 role = role_of(group.get("ExecutionRole"))
                 if role is not None:
                     yield cluster, group, role
-
-
-def pointing(value: object, resource: Resource) -> bool:
-    if isinstance(value, Reference):
-        return value.resource is resource
-    return isinstance(value, Text) and any(pointing(part, resource) for part in value.parts)
 
 
 def _grant(node: Node) -> Grant:

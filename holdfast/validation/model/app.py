@@ -99,18 +99,6 @@ def text_of(value: object) -> str | None:
     return None
 
 
-def strings_in(value: Any) -> Iterator[str]:
-    """Strings inside plain data, functions included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from strings_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings_in(item)
-
-
 def leaves(node: Node) -> Iterator[Node]:
     value = node.value
     if isinstance(value, Mapping):

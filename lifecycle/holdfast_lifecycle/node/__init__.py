@@ -2,7 +2,7 @@
 Resources of the node: files, programs, services, accounts, Slurm's settings, and state that outlives a controller.
 """
 
-from holdfast_lifecycle.node.accounts import Account, account, home_of, is_shared, name_of
+from holdfast_lifecycle.node.accounts import account, home_of, name_of
 from holdfast_lifecycle.node.files import (
     copy_folder,
     fill_folder,
@@ -35,7 +35,6 @@ __all__ = [
     "KEY",
     "SERIES",
     "STATE",
-    "Account",
     "SharedState",
     "account",
     "add_to_unit",
@@ -52,7 +51,6 @@ __all__ = [
     "includes",
     "is_active",
     "is_open_elsewhere",
-    "is_shared",
     "is_written",
     "make_home",
     "missing_home",

@@ -130,11 +130,3 @@ def test_training_that_never_ends_is_said_to_never_end(capsys: pytest.CaptureFix
 
     assert code == 0
     assert "never" in out + err
-
-
-def test_published_tables_are_shown_with_every_disagreement(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "--published")
-
-    assert code == 0
-    for figure in ("157", "25,559,040", "221", "325"):
-        assert figure in out

@@ -1,4 +1,4 @@
-"""Files and commands that say a cluster: each is known by its content, and what is wrong with it is one sentence."""
+"""Files that say a cluster: each is known by its content, and what is wrong with it is one sentence."""
 
 import json
 from contextlib import suppress
@@ -168,77 +168,6 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         cluster_of(files=[tmp_path / "none.json"])
 
 
-WORDS = ["aws", "sagemaker", "create-cluster", "--cluster-name", "mine"]
-
-
-def test_options_are_read_from_files_json_and_shorthand(tmp_path: Path) -> None:
-    groups = write(tmp_path, "groups.json", [GROUP])
-    words = [*WORDS, "--instance-groups", f"file://{groups}", "--tags", "Key=team,Value=a", "--region=us-east-2"]
-    words += ["--vpc-config", json.dumps(NETWORK), "--orchestrator", "Slurm={SlurmConfigStrategy=Merge}", "--debug"]
-
-    found = cluster_of(command=words)
-
-    assert found.region == "us-east-2"
-    assert found.request == {
-        **REQUEST,
-        "Tags": TAGS,
-        "VpcConfig": NETWORK,
-        "Orchestrator": {"Slurm": {"SlurmConfigStrategy": "Merge"}},
-    }
-
-
-def test_options_win_over_the_input_of_a_command() -> None:
-    words = [*WORDS, "--cli-input-json", json.dumps({**REQUEST, "ClusterName": "other"}), "--node-recovery", "None"]
-
-    assert cluster_of(command=words).request == {**REQUEST, "NodeRecovery": "None"}
-
-
-SHORTHAND = (
-    "InstanceGroupName=a,InstanceCount=2,ExecutionRole=r,InstanceStorageConfigs=[{EbsVolumeConfig={VolumeSizeInGB=500,"
-    "RootVolume=true}}],OnStartDeepHealthChecks=InstanceStress,InstanceConnectivity,ImageId='a,b',ThreadsPerCore=1"
-)
-
-
-def test_shorthand_has_lists_objects_quotes_and_numbers() -> None:
-    found = cluster_of(
-        command=[*WORDS, "--instance-groups", SHORTHAND, "InstanceGroupName=b,InstanceCount=1,ExecutionRole=r"]
-    )
-
-    assert found.request["InstanceGroups"] == [
-        {
-            "InstanceGroupName": "a",
-            "InstanceCount": 2,
-            "ExecutionRole": "r",
-            "InstanceStorageConfigs": [{"EbsVolumeConfig": {"VolumeSizeInGB": 500, "RootVolume": True}}],
-            "OnStartDeepHealthChecks": ["InstanceStress", "InstanceConnectivity"],
-            "ImageId": "a,b",
-            "ThreadsPerCore": 1,
-        },
-        {"InstanceGroupName": "b", "InstanceCount": 1, "ExecutionRole": "r"},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["aws", "s3", "ls"], "got aws s3 ls; allowed: aws sagemaker create-cluster with its options"),
-        ([*WORDS, "--instance-group", "x"], "--instance-group is no option of aws sagemaker create-cluster; allowed:"),
-        ([*WORDS, "--cluster-name", "b"], "--cluster-name is given twice"),
-        ([*WORDS, "--node-recovery"], "--node-recovery takes one value, and got 0"),
-        (["x"], "got x; allowed: options of aws sagemaker create-cluster"),
-        ([*WORDS, "--vpc-config", "Subnets"], "--vpc-config: no shorthand: a name and '=' should stand"),
-        ([*WORDS, "--vpc-config", "Subnets=[a"], "']' should stand where there is the end"),
-        ([*WORDS, "--vpc-config", "Subnets=a,Subnets=b"], "Subnets stands twice"),
-        ([*WORDS, "--vpc-config", "A=" + "[" * 50], "--vpc-config is nested too deeply"),
-    ],
-)  # fmt: skip
-def test_a_broken_command_is_told_in_one_sentence(words: list[str], message: str) -> None:
-    with pytest.raises(NotUsableError) as caught:
-        cluster_of(command=words)
-
-    assert message in str(caught.value)
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3)
@@ -257,7 +186,7 @@ VALUES = st.recursive(
 @given(value=VALUES)
 def test_whatever_a_file_holds_is_read_or_refused(value: Any) -> None:
     with suppress(NotUsableError):
-        together([("cluster.json", value)], name="a", more={})
+        together([("cluster.json", value)], name="a")
 
 
 WORDS_OF_THE_SERVICE = (
@@ -299,7 +228,7 @@ def test_every_request_that_the_service_can_read_becomes_a_file(seed: int) -> No
         for index, group in enumerate(groups):
             group["InstanceGroupName"] = f"group-{index}"
         try:
-            found = together([("cluster.json", request)], name="mine", more={})
+            found = together([("cluster.json", request)], name="mine")
         except NotUsableError:
             continue
         read += 1
@@ -307,9 +236,3 @@ def test_every_request_that_the_service_can_read_becomes_a_file(seed: int) -> No
             imported = from_samples(found.request, create=create)
             assert yaml.safe_load(render(imported, origin="the test")) == imported.document
     assert read > 5
-
-
-@given(text=st.text(alphabet="aK=,[]{}'\"\\ 1", max_size=30))
-def test_whatever_shorthand_holds_is_read_or_refused(text: str) -> None:
-    with suppress(NotUsableError):
-        cluster_of(command=[*WORDS, "--instance-groups", text])

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from published_tables import PublishedFigure, published_tables
 
 from holdfast.catalog.goodput import failure_rates, recovery_stages
-from holdfast.planner import PublishedFigure, mtbf_h, published_tables, wall_h
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
 
@@ -164,8 +164,3 @@ def test_exactly_these_figures_differ_from_their_formula(
         ("0.07 %", "512"),
         ("faulty GPU", "% of 419"),
     }
-
-
-def test_the_formulas_stand_on_their_own() -> None:
-    assert mtbf_h(per_instance_hour=0.0001, instances=64) == 156.25
-    assert wall_h(work_h=100, failures_per_hour=0.1, cost_per_failure_h=2) == 120

@@ -3,7 +3,7 @@
 from holdfast_agent.aws.credentials import Credentials, CredentialSource
 from holdfast_agent.aws.errors import AwsError
 from holdfast_agent.aws.http import exchange
-from holdfast_agent.aws.service import LOGS, SAGEMAKER, Api, Service
+from holdfast_agent.aws.service import LOGS, SAGEMAKER, Api
 from holdfast_agent.aws.settings import Settings
 from holdfast_agent.aws.signing import Request, signed_headers
 
@@ -15,7 +15,6 @@ __all__ = [
     "CredentialSource",
     "Credentials",
     "Request",
-    "Service",
     "Settings",
     "exchange",
     "signed_headers",

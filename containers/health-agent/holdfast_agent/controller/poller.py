@@ -4,9 +4,9 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
-from holdfast_agent.aws import AwsError
+from holdfast_agent.aws import Api, AwsError
 from holdfast_agent.controller.observation import HmaRecord, Instance, Observation
 from holdfast_agent.slurm import Program, SlurmError, SlurmNode, parse_nodes
 from holdfast_common import events_log_group
@@ -22,12 +22,6 @@ ASKED_AGAIN_S = 300.0
 _MOST_PAGES = 20
 
 
-class Caller(Protocol):
-    def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
-
-    def now_s(self) -> float: ...
-
-
 class ClusterPoller:
     """Polls the cluster; for a single thread. ``resource_config`` is HyperPod's file with the cluster's id."""
 
@@ -35,8 +29,8 @@ class ClusterPoller:
         self,
         *,
         cluster: str,
-        sagemaker: Caller,
-        logs: Caller,
+        sagemaker: Api,
+        logs: Api,
         program: Program,
         resource_config: Path = RESOURCE_CONFIG,
         with_slurm: bool = True,

@@ -3,9 +3,10 @@
 import queue
 import threading
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast_agent.controller.observation import Observation
+from holdfast_agent.controller.poller import ClusterPoller
 from holdfast_agent.controller.watcher import Watcher
 from holdfast_agent.signals import Happening
 
@@ -13,14 +14,10 @@ EVERY_S = 10.0
 _MOST_WAITING = 100
 
 
-class Looks(Protocol):
-    def look(self, *, boot_s: float) -> Observation: ...
-
-
 class ControllerWatch:
     """Polls the cluster in a thread, from the first ``poll`` on; ``every_s`` lies between two polls."""
 
-    def __init__(self, *, looker: Looks, every_s: float = EVERY_S) -> None:
+    def __init__(self, *, looker: ClusterPoller, every_s: float = EVERY_S) -> None:
         self._looker, self._every_s = looker, every_s
         self._watcher = Watcher()
         self._seen: queue.Queue[Observation] = queue.Queue(maxsize=_MOST_WAITING)

@@ -7,7 +7,7 @@ no evidence against a node.
 
 from holdfast_agent.launchers.job_report import JobReport, handed_over, independent
 from holdfast_agent.launchers.launcher_socket import MOST_OF_A_USER, LauncherSocket
-from holdfast_agent.launchers.peer import Peer, PeerMismatchError, peer_of
+from holdfast_agent.launchers.peer import Peer
 from holdfast_agent.launchers.restarting import RestartRequests
 
 __all__ = [
@@ -15,9 +15,7 @@ __all__ = [
     "JobReport",
     "LauncherSocket",
     "Peer",
-    "PeerMismatchError",
     "RestartRequests",
     "handed_over",
     "independent",
-    "peer_of",
 ]

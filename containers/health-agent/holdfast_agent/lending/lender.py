@@ -3,20 +3,15 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from holdfast_agent.lending.queue import SINFO, SQUEUE, parse_free, parse_queue
 from holdfast_agent.lending.selection import tasks_to_end
-from holdfast_agent.slurm import SlurmError
+from holdfast_agent.slurm import Program, SlurmError
 
 EVERY_S = 3.0
 SERVED_S = 300.0
 """Nodes are not taken for the same job again within this time."""
-
-
-class Runs(Protocol):
-    def run(self, argv: "Sequence[str]") -> str: ...
 
 
 class Lender:
@@ -37,7 +32,7 @@ class Lender:
     def __init__(
         self,
         *,
-        program: Runs,
+        program: Program,
         notice_s: float,
         every_s: float = EVERY_S,
         say: "Callable[[str], object]" = lambda text: print(text, file=sys.stderr, flush=True),

@@ -7,10 +7,8 @@ a few things to this node only.
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast_agent.remedies.breaker import Mark, Ruling, Stage, confirmed, most, ruling
+from holdfast_agent.remedies.breaker import Mark, Ruling, Stage, ruling
 from holdfast_agent.remedies.hands_line import HandsLine
-from holdfast_agent.remedies.need import Need, need_of
-from holdfast_agent.remedies.plan import Decision, Phase, Plan, Situation
 from holdfast_agent.remedies.remediator import Remediator
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.words import Answer, Job, Request, View, WordsError, parse_request
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "ApiAsker",
-    "Decision",
     "Hands",
     "HandsLine",
     "Job",
@@ -33,21 +30,14 @@ __all__ = [
     "KubernetesBook",
     "LabelAsker",
     "Mark",
-    "Need",
-    "Phase",
-    "Plan",
     "Remediator",
     "RemedySettings",
     "Request",
     "Ruling",
-    "Situation",
     "Stage",
     "View",
     "WordsError",
-    "confirmed",
     "foreign_reason",
-    "most",
-    "need_of",
     "parse_request",
     "ruling",
 ]

@@ -1,8 +1,6 @@
 """Requests by HyperPod's API: BatchRebootClusterNodes, BatchReplaceClusterNodes, for this instance only."""
 
-from typing import Any, Protocol
-
-from holdfast_agent.aws import AwsError
+from holdfast_agent.aws import Api, AwsError
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.slurm_ways import RefusedError
 
@@ -10,12 +8,8 @@ OPERATIONS = {"reboot": "BatchRebootClusterNodes", "replace": "BatchReplaceClust
 _PASSING = ("InternalServerError", "ThrottlingException")
 
 
-class Caller(Protocol):
-    def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
-
-
 class ApiAsker:
-    def __init__(self, *, settings: RemedySettings, api: Caller) -> None:
+    def __init__(self, *, settings: RemedySettings, api: Api) -> None:
         self._api, self._cluster, self._instance = api, settings.cluster, settings.instance_id
 
     def ask(self, remedy: str) -> None:

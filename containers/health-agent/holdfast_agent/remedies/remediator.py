@@ -2,27 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 from holdfast_agent.launchers import JobReport, RestartRequests
 from holdfast_agent.remedies.hands_line import HandsLine
 from holdfast_agent.remedies.need import Need, need_of, strongest
 from holdfast_agent.remedies.plan import Plan, Situation
 from holdfast_agent.remedies.settings import RemedySettings
-from holdfast_agent.remedies.words import Answer, Request
 from holdfast_agent.signals import Happening
 from holdfast_agent.verdicts import Verdict
 from holdfast_common import Remedy, node_socket
 
 MOST_NEEDS = 256
-
-
-class Line(Protocol):
-    def send(self, request: Request, *, boot_s: float) -> None: ...
-
-    def receive(self, *, boot_s: float) -> "tuple[Answer, ...]": ...
-
-    def close(self) -> None: ...
 
 
 class Remediator:
@@ -43,10 +34,10 @@ class Remediator:
         boot_s: float,
         config: Path = Path("/etc/holdfast/agent.json"),
         overrides: Sequence[str] = (),
-        hands: Optional[Line] = None,
+        hands: Optional[HandsLine] = None,
     ) -> None:
         self._tell = tell
-        self._hands: Line = hands or HandsLine(config=config, overrides=overrides)
+        self._hands = hands or HandsLine(config=config, overrides=overrides)
         self._plan = Plan(settings=settings, started_s=boot_s)
         self._restarting = RestartRequests(acts=settings.mode == "act", host=settings.host)
         self._needs: dict[str, Need] = {}

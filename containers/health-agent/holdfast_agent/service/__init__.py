@@ -4,21 +4,18 @@ from holdfast_agent.service.composition import detectors_of, serve
 from holdfast_agent.service.interfaces import NoRemedies
 from holdfast_agent.service.metrics_threads import measuring
 from holdfast_agent.service.outbox import Outbox
-from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.service import Service, clocks
 from holdfast_agent.service.shipping import ship, shippers
 from holdfast_agent.service.single_check import CheckResult, check_once
-from holdfast_agent.service.state import LockedError, StateFile, boot_identity
+from holdfast_agent.service.state import LockedError, StateFile
 
 __all__ = [
     "CheckResult",
     "LockedError",
     "NoRemedies",
     "Outbox",
-    "Recording",
     "Service",
     "StateFile",
-    "boot_identity",
     "check_once",
     "clocks",
     "detectors_of",

@@ -27,27 +27,6 @@ class Remedies(Protocol):
     def close(self) -> None: ...
 
 
-class Launchers(Protocol):
-    def fileno(self) -> int: ...
-
-    def poll(self) -> None: ...
-
-    def jobs(self) -> "tuple[Any, ...]": ...
-
-    def answers(self) -> "tuple[Any, ...]": ...
-
-    def close(self) -> None: ...
-
-
-class Watch(Protocol):
-    def poll(self, *, boot_s: float) -> "tuple[Happening, ...]":
-        """Happenings since the last call; never waits."""
-
-    def snapshot(self) -> "dict[str, Any]": ...
-
-    def close(self) -> None: ...
-
-
 class Companion(Protocol):
     name: str
     """For people."""

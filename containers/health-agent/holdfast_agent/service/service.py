@@ -12,12 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
 from holdfast_agent.service.coverage_events import changed, reports
-from holdfast_agent.service.interfaces import Companion, Launchers, Measuring, Remedies, Watch
+from holdfast_agent.service.interfaces import Companion, Measuring, Remedies
 from holdfast_agent.service.notify import notify, watchdog_s
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
@@ -26,6 +26,10 @@ from holdfast_agent.service.verdict_events import verdict_event, verdict_status
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
 from holdfast_common import kinds, plain, visible
+
+if TYPE_CHECKING:
+    from holdfast_agent.controller import ControllerWatch
+    from holdfast_agent.launchers import LauncherSocket
 
 TURN_S = 1.0
 """Longest time between two turns."""
@@ -49,8 +53,8 @@ class Service:
         outbox: Outbox,
         state: StateFile,
         remedies: Remedies,
-        launchers: Optional[Launchers] = None,
-        watch: Optional[Watch] = None,
+        launchers: "Optional[LauncherSocket]" = None,
+        watch: "Optional[ControllerWatch]" = None,
         companions: "Sequence[Companion]" = (),
         recording: Optional[Recording] = None,
         coverage: Optional[Coverage] = None,

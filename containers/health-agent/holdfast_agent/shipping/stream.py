@@ -1,8 +1,8 @@
 """CloudWatch Logs stream: count events, and put lines as one event each."""
 
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
-from holdfast_agent.aws import AwsError
+from holdfast_agent.aws import Api, AwsError
 from holdfast_agent.shipping.batches import Batch, Entry
 from holdfast_agent.shipping.lines import Line
 from holdfast_common import events_counted
@@ -12,14 +12,8 @@ _REFUSED = ("InvalidParameterException", "ValidationException", "SerializationEx
 _MOST_PAGES = 10_000
 
 
-class Caller(Protocol):
-    def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
-
-    def now_s(self) -> float: ...
-
-
 class LogStream:
-    def __init__(self, *, api: Caller, group: str, stream: str) -> None:
+    def __init__(self, *, api: Api, group: str, stream: str) -> None:
         self._api = api
         self._names = {"logGroupName": group, "logStreamName": stream}
 

@@ -9,7 +9,7 @@ from holdfast_agent.verdicts.engine import Engine, SnapshotError
 from holdfast_agent.verdicts.forms import LogReader, parse_kmsg
 from holdfast_agent.verdicts.history import History
 from holdfast_agent.verdicts.nvidia import same_device
-from holdfast_agent.verdicts.policy import Policy, PolicyError, Row
+from holdfast_agent.verdicts.policy import Policy, Row
 from holdfast_agent.verdicts.recognizer import Recognizer, is_worth_a_look
 from holdfast_agent.verdicts.record import Record, recorded
 from holdfast_agent.verdicts.stamps import rfc_3339, since_boot
@@ -21,7 +21,6 @@ __all__ = [
     "History",
     "LogReader",
     "Policy",
-    "PolicyError",
     "Recognizer",
     "Record",
     "Row",

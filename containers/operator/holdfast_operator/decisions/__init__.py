@@ -2,7 +2,7 @@
 
 from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod
 from holdfast_operator.decisions.decide import decide
-from holdfast_operator.decisions.evidence import Failure, failure_of, repeats, stop_of
+from holdfast_operator.decisions.evidence import failure_of, repeats, stop_of
 from holdfast_operator.decisions.facts import SCHEDULABLE, NodeFacts, PodFacts
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Decision",
     "DeleteJob",
     "DeletePod",
-    "Failure",
     "NodeFacts",
     "PodFacts",
     "decide",

@@ -5,7 +5,7 @@ from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.lease import Lease
-from holdfast_operator.driver.progress import Progress, read_metrics
+from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
 from holdfast_operator.driver.service import run
 
@@ -21,7 +21,6 @@ __all__ = [
     "answer_to",
     "check_definition",
     "hyperpod_jobs_path",
-    "read_metrics",
     "run",
     "run_key",
 ]

@@ -5,7 +5,7 @@ Fields: the model of AWS's command line 3.12.0 (``hyperpod_pytorch_job_unified_c
 "Using the training operator to run jobs", both read 2026-11-29. Neither shows the schema of AWS's own definition.
 """
 
-from holdfast_operator.hyperpod.kind import API, DEFINITION, KIND, NAME_LABEL, PLURAL
+from holdfast_operator.hyperpod.kind import API, DEFINITION, KIND, PLURAL
 from holdfast_operator.hyperpod.mistakes import hyperpod_mistakes
 from holdfast_operator.hyperpod.status import hyperpod_status
 from holdfast_operator.hyperpod.translation import child_name, to_holdfast_job, without_effect
@@ -14,7 +14,6 @@ __all__ = [
     "API",
     "DEFINITION",
     "KIND",
-    "NAME_LABEL",
     "PLURAL",
     "child_name",
     "hyperpod_mistakes",

@@ -1,7 +1,7 @@
 """HoldfastJob: manifest, all of its mistakes at once, status. Pure."""
 
 from holdfast_operator.jobs.fields import number, shown, unknown_fields
-from holdfast_operator.jobs.job import Deadlines, Job, Nodes, Recovery
+from holdfast_operator.jobs.job import Job
 from holdfast_operator.jobs.mistakes import mistakes
 from holdfast_operator.jobs.reading import JobError, read_job
 from holdfast_operator.jobs.status import (
@@ -10,7 +10,6 @@ from holdfast_operator.jobs.status import (
     INVALID,
     RUNNING,
     SUSPENDED,
-    Condition,
     Status,
     Stop,
     read_status,
@@ -24,12 +23,8 @@ __all__ = [
     "INVALID",
     "RUNNING",
     "SUSPENDED",
-    "Condition",
-    "Deadlines",
     "Job",
     "JobError",
-    "Nodes",
-    "Recovery",
     "Status",
     "Stop",
     "mistakes",

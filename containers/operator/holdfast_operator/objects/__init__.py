@@ -1,12 +1,11 @@
 """Objects of the API server: facts from pods and nodes; pods, Service and Secret of a job. Pure."""
 
 from holdfast_operator.objects.beside import secret_of, service_of
-from holdfast_operator.objects.facts import index_of, node_facts, owner_uid, pod_facts
+from holdfast_operator.objects.facts import node_facts, owner_uid, pod_facts
 from holdfast_operator.objects.pods import METRICS_PORT, pod_of, selector_of
 
 __all__ = [
     "METRICS_PORT",
-    "index_of",
     "node_facts",
     "owner_uid",
     "pod_facts",

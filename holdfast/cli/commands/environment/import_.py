@@ -14,23 +14,19 @@ if TYPE_CHECKING:
     from holdfast.importing import Draft, Part
 
 Cloud = Literal["aws", "embedded"]
-WHAT = "allowed: exactly one source: --cluster NAME, --config FILE, or -- aws sagemaker create-cluster with its options"
+WHAT = "allowed: exactly one source: --cluster NAME or --config FILE"
 
 
 def import_cluster(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="An aws sagemaker create-cluster command.", show_default=False),
-    ] = None,
     cluster: Annotated[str | None, typer.Option(help="Name or ARN of an existing cluster.")] = None,
     config: Annotated[
         list[Path] | None,
         typer.Option(help="Cluster definition file (type is detected; repeatable).", show_default=False),
     ] = None,
     provisioning: Annotated[Path | None, typer.Option(help="provisioning_parameters.json of the cluster.")] = None,
-    name: Annotated[str | None, typer.Option(help="Cluster name, with files or a command.")] = None,
+    name: Annotated[str | None, typer.Option(help="Cluster name, with files.")] = None,
     region: Annotated[str | None, typer.Option(help="AWS region. Default: that of the AWS configuration.")] = None,
-    account: Annotated[str | None, typer.Option(help="AWS account, with files or a command.")] = None,
+    account: Annotated[str | None, typer.Option(help="AWS account, with files.")] = None,
     cloud: Annotated[Cloud, typer.Option(help="Cloud of the cluster.")] = "aws",
     create: Annotated[
         list[str] | None,
@@ -49,7 +45,7 @@ def import_cluster(
     Settings that the file cannot express are listed in its comments.
     """
     files = [*(config or []), *([provisioning] if provisioning is not None else [])]
-    if (cluster is None) == (not files and not command):
+    if (cluster is None) == (not files):
         raise CommandError(WHAT)
     if output is not None and output.exists():
         raise CommandError(f"got --output {output}, which exists; allowed: a new file")
@@ -58,8 +54,8 @@ def import_cluster(
         imported = _from_cluster(cluster, region=region, cloud=cloud, create=parts)
         origin = f"the cluster {cluster}"
     else:
-        imported = _from_files(files, command or [], name=name, region=region, account=account, create=parts)
-        origin = " and ".join([path.name for path in files] or ["an aws sagemaker create-cluster command"])
+        imported = _from_files(files, name=name, region=region, account=account, create=parts)
+        origin = " and ".join(path.name for path in files)
     from holdfast.importing import render
 
     text = render(imported, origin=origin)
@@ -115,7 +111,6 @@ def _region_in_arn(cluster: str) -> str | None:
 
 def _from_files(
     files: list[Path],
-    command: list[str],
     *,
     name: str | None,
     region: str | None,
@@ -128,7 +123,7 @@ def _from_files(
     from holdfast.importing.files import NotUsableError, cluster_of
 
     try:
-        given = cluster_of(files=files, command=command, name=name)
+        given = cluster_of(files=files, name=name)
     except NotUsableError as error:
         raise CommandError(str(error)) from None
     return from_samples(

@@ -8,7 +8,7 @@ from holdfast.cli.terminal import CommandError, command_of, console, print_json
 from holdfast.localcloud.home import installed_version
 
 if TYPE_CHECKING:
-    from holdfast.cli.planning.inputs import Data, Inputs
+    from holdfast.cli.planning.inputs import Inputs
     from holdfast.planner import LayoutPlan, Plan, PlanAgainstActual
 
 
@@ -19,9 +19,6 @@ def _plan(options: PlanOptions) -> None:
 
     data = data_from(rates_file=options.rates_file, stages_file=options.stages_file, prices_file=options.prices_file)
     try:
-        if options.published:
-            _print_published(data, as_json=options.json)
-            return
         if options.model is not None or options.layout is not None:
             _, environment = learned(None, environment=options.environment, actual=False)
             _print_layout(layout_plan(options, environment=environment, data=data), as_json=options.json)
@@ -64,17 +61,6 @@ def _actual(compared: "PlanAgainstActual | None") -> dict[str, Any] | None:
             for book in compared.ledgers
         ],
     }
-
-
-def _print_published(data: "Data", *, as_json: bool) -> None:
-    from holdfast.cli.views.plan import render_published
-    from holdfast.planner import published_tables
-
-    tables = published_tables(data.rates(), data.stages().values())
-    if as_json:
-        print_json([asdict(table) for table in tables])
-    else:
-        console.print(render_published(tables))
 
 
 def _print_layout(made: "LayoutPlan", *, as_json: bool) -> None:

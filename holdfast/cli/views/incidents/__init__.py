@@ -1,7 +1,7 @@
 """Incidents with their cost: rows, tables, details, and a page."""
 
 from holdfast.cli.views.incidents.costs import LIST_PRICE, Fleet, Price
-from holdfast.cli.views.incidents.rows import STALL, Clock, IncidentRow, chosen, rows_of
+from holdfast.cli.views.incidents.rows import Clock, IncidentRow, chosen, rows_of
 from holdfast.cli.views.incidents.tables import (
     incident_detail,
     incident_figures,
@@ -17,7 +17,6 @@ from holdfast.cli.views.incidents.tables import (
 
 __all__ = [
     "LIST_PRICE",
-    "STALL",
     "Clock",
     "Fleet",
     "IncidentRow",

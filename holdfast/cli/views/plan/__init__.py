@@ -1,7 +1,6 @@
 """Plans on a terminal. Loads the planner."""
 
 from holdfast.cli.views.plan.layouts import render_layout
-from holdfast.cli.views.plan.published import render_published
 from holdfast.cli.views.plan.tables import (
     COST_COLUMNS,
     GOODPUT_COLUMNS,
@@ -29,6 +28,5 @@ __all__ = [
     "percent",
     "render_layout",
     "render_plan",
-    "render_published",
     "signed",
 ]

@@ -10,14 +10,13 @@ from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.kubernetes.addons import (
     ConflictError,
     Facts,
-    Place,
     install,
     is_well,
     objects,
     remove,
     stand_in,
 )
-from holdfast_common import KubernetesError
+from holdfast_common import KubernetesClient, KubernetesError
 
 NO_REPLICAS = {
     "code": "InsufficientNumberOfReplicas",
@@ -37,7 +36,7 @@ class AddonSoftware:
     Callers do not hold the clusters' lock: Kubernetes may be slow.
     """
 
-    def __init__(self, *, clusters: EksClusters, kubernetes: Callable[[str], Place | None]) -> None:
+    def __init__(self, *, clusters: EksClusters, kubernetes: Callable[[str], KubernetesClient | None]) -> None:
         self._clusters, self._kubernetes = clusters, kubernetes
 
     def is_real(self, content: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from holdfast.localcloud.aws.eks.addon_software import NO_REPLICAS, AddonSoftwar
 from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import has_nodes, make_log_group
-from holdfast.localcloud.kubernetes.addons import Place
+from holdfast_common import KubernetesClient
 
 DEFAULT_VERSIONS = {
     "adot": "v0.117.0-eksbuild.1",
@@ -84,7 +84,7 @@ class Addons:
         clusters: EksClusters,
         nodegroups: Nodegroups,
         client: ClientFactory,
-        kubernetes: Callable[[str], Place | None] = lambda _: None,
+        kubernetes: Callable[[str], KubernetesClient | None] = lambda _: None,
     ) -> None:
         self.shelf = RecordStore(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
         self._clusters, self._nodegroups, self._client = clusters, nodegroups, client
@@ -186,22 +186,6 @@ class Addons:
         with self._clusters.lock:
             self.shelf.get((clusterName, addonName)).begin("DELETING")
             return {"addon": self._shown(clusterName, addonName)}
-
-    def describe_addon_versions(
-        self,
-        *,
-        addonName: str = "",
-        kubernetesVersion: str = "",  # noqa: ARG002 - one version fits all
-        maxResults: int | None = None,
-        nextToken: str | None = None,
-        **_: Any,
-    ) -> dict[str, Any]:
-        known = [
-            {"addonName": name, "owner": "aws", "publisher": "eks", "addonVersions": [{"addonVersion": version}]}
-            for name, version in DEFAULT_VERSIONS.items()
-            if addonName in ("", name)
-        ]
-        return paged("addons", known, maxResults, nextToken)
 
     def _shown(self, cluster: str, name: str) -> dict[str, Any]:
         record = self.shelf.get((cluster, name))

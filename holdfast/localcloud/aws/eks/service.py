@@ -23,7 +23,7 @@ from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
 from holdfast.localcloud.aws.eks.pod_identities import PodIdentities
 from holdfast.localcloud.aws.iam import Rights
-from holdfast.localcloud.kubernetes.addons import Place
+from holdfast_common import KubernetesClient
 
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 """Versions of CreateCluster: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, read 2026-11-20."""
@@ -61,7 +61,7 @@ class Eks:
         account: str,
         region: str,
         plane: Plane,
-        reach: Callable[[dict[str, Any]], Place | None] = lambda _: None,
+        reach: Callable[[dict[str, Any]], KubernetesClient | None] = lambda _: None,
     ) -> None:
         """``reach`` returns the API server of a cluster, with all rights, by its description. Default: none."""
         self.on_change: Callable[[], None] = lambda: None

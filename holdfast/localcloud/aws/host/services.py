@@ -56,7 +56,7 @@ def hosted(
         return by_name["cloudwatch"].at(caller).evaluation
 
     services = [
-        service("amp", "small", "Amp", beside_moto=False, scope="aps"),
+        service("amp", "small", "AlertManager", beside_moto=True, scope="aps"),
         service(
             "cloudformation",
             "cloudformation",

@@ -116,22 +116,14 @@ class Events:
 
 
 def _body(target: dict[str, Any], event: dict[str, Any]) -> str:
-    """Return the target's input: the event, a constant, a part of the event, or a transformed text."""
+    """Return the target's input: the event, a constant, or a transformed text."""
+    from moto.events.utils import EventTemplateParser  # late, for start-up's sake
+
     if "Input" in target:
         return str(target["Input"])
-    if "InputPath" in target:
-        return json.dumps(_part(event, target["InputPath"]))
     if "InputTransformer" in target:
-        text = target["InputTransformer"]["InputTemplate"]
-        for name, path in target["InputTransformer"].get("InputPathsMap", {}).items():
-            value = _part(event, path)
-            text = text.replace(f"<{name}>", value if isinstance(value, str) else json.dumps(value))
-        return str(text)
+        given = target["InputTransformer"]
+        whole = cast("Any", {**event, "ingestion-time": event["time"]})
+        parsed = EventTemplateParser.parse(given["InputTemplate"], given.get("InputPathsMap", {}), whole)
+        return json.dumps(parsed)
     return json.dumps(event)
-
-
-def _part(event: Any, path: str) -> Any:
-    for name in path.removeprefix("$").strip(".").split("."):
-        if name:
-            event = event.get(name, "") if isinstance(event, dict) else ""
-    return event

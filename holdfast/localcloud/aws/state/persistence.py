@@ -28,7 +28,7 @@ from holdfast.localcloud.supervision import Worker
 
 log = logging.getLogger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the state of own services changes incompatibly."""
 COMPARED = ("format", "moto", "python")
 NAMED = ("holdfast", "moto", "python")

@@ -26,7 +26,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from holdfast.localcloud.confined import Inside, Links, safe_path
 from holdfast.localcloud.fsx import of_metadata, to_metadata
-from holdfast.localcloud.home import remove_tree_quietly, spared
+from holdfast.localcloud.home import remove_tree_quietly, spared, write_private
 from holdfast.localcloud.hyperpod.fsx.found import ScanResult
 from holdfast.localcloud.hyperpod.fsx.sync import FileStat, ObjectStat, SyncEntry, plan
 from holdfast.localcloud.hyperpod.model import Association, FileSystem
@@ -250,9 +250,7 @@ class AssociationSync:
 
     def _save(self) -> None:
         self._book_path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._book_path.with_suffix(".new")
-        fresh.write_text(json.dumps({path: asdict(entry) for path, entry in self._book.items()}))
-        os.replace(fresh, self._book_path)  # noqa: PTH105
+        write_private(self._book_path, json.dumps({path: asdict(entry) for path, entry in self._book.items()}).encode())
 
 
 def _alone(work: Callable[[str], bool], path: str) -> bool:

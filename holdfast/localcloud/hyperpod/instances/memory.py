@@ -1,13 +1,14 @@
 """Memory of the control plane beyond its process, in one small JSON file. The service wins in a conflict."""
 
 import json
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from holdfast.localcloud.home import write_private
 
 
 @dataclass(kw_only=True)
@@ -72,9 +73,7 @@ class Memory:
 
     def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_suffix(".new")
-        fresh.write_text(json.dumps({arn: asdict(one) for arn, one in self._clusters.items()}))
-        os.replace(fresh, self._path)  # noqa: PTH105  one atomic step
+        write_private(self._path, json.dumps({arn: asdict(one) for arn, one in self._clusters.items()}).encode())
 
 
 def _parse(stored: dict[str, Any]) -> ClusterMemory:

@@ -9,8 +9,7 @@ from holdfast.localcloud.kubernetes.access.authorization import (
     attributes_of,
 )
 from holdfast.localcloud.kubernetes.access.configuration import ApiServerSide, pod_webhook
-from holdfast.localcloud.kubernetes.access.entries import Entry, User
-from holdfast.localcloud.kubernetes.access.identity import Identity, StsError, identity_in
+from holdfast.localcloud.kubernetes.access.identity import StsError, identity_in
 from holdfast.localcloud.kubernetes.access.pod_identity import (
     Pod,
     PodIdentity,
@@ -33,8 +32,6 @@ __all__ = [
     "Association",
     "Attributes",
     "Certificates",
-    "Entry",
-    "Identity",
     "Pod",
     "PodIdentity",
     "PodIdentityAgent",
@@ -43,7 +40,6 @@ __all__ = [
     "Settings",
     "StsError",
     "TokenError",
-    "User",
     "allowing",
     "attributes_of",
     "identity_in",

@@ -1,10 +1,10 @@
 """Objects of an add-on in a cluster: apply as EKS does, check, delete."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
-from holdfast_common import KubernetesError
+from holdfast_common import KubernetesClient, KubernetesError
 
 MANAGER = "eks"
 """EKS in managedFields: EKS user guide, kubernetes-field-management, read on 2026-11-23."""
@@ -27,15 +27,7 @@ class ConflictError(Exception):
     """Another manager has set a field of the add-on."""
 
 
-class Place(Protocol):
-    def get(self, path: str) -> dict[str, Any]: ...
-
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> dict[str, Any]: ...
-
-    def delete(self, path: str) -> None: ...
-
-
-def install(place: Place, objects: Sequence[Mapping[str, Any]], *, resolve_conflicts: str) -> None:
+def install(place: KubernetesClient, objects: Sequence[Mapping[str, Any]], *, resolve_conflicts: str) -> None:
     """
     Create or update the objects of one add-on.
 
@@ -54,7 +46,7 @@ def install(place: Place, objects: Sequence[Mapping[str, Any]], *, resolve_confl
         )
 
 
-def is_well(place: Place, objects: Sequence[Mapping[str, Any]]) -> bool:
+def is_well(place: KubernetesClient, objects: Sequence[Mapping[str, Any]]) -> bool:
     """Return True if all pods of the objects are ready. Raises: KubernetesError."""
     try:
         return not any(lacking(place.get(_path(one))) for one in workloads(objects))
@@ -64,13 +56,13 @@ def is_well(place: Place, objects: Sequence[Mapping[str, Any]]) -> bool:
         raise
 
 
-def remove(place: Place, objects: Sequence[Mapping[str, Any]]) -> None:
+def remove(place: KubernetesClient, objects: Sequence[Mapping[str, Any]]) -> None:
     """Delete the objects in reverse order. Raises: KubernetesError."""
     for one in reversed(objects):
         place.delete(_path(one))
 
 
-def _applied(place: Place, one: Mapping[str, Any], *, force: bool) -> bool:
+def _applied(place: KubernetesClient, one: Mapping[str, Any], *, force: bool) -> bool:
     try:
         place.apply(_path(one), one, manager=MANAGER, force=force)
     except KubernetesError as error:

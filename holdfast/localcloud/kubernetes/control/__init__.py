@@ -5,14 +5,13 @@ from holdfast.localcloud.kubernetes.control.components import (
     KEYS,
     PODS,
     WEBHOOK_PORT,
-    Program,
     Settings,
     programs,
     proxy_configuration,
 )
 from holdfast.localcloud.kubernetes.control.control_plane import WEBHOOK_CLIENT, ControlPlane, erase
 from holdfast.localcloud.kubernetes.control.keeper import Keeper
-from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
+from holdfast.localcloud.kubernetes.control.keys import Authority, kubeconfig
 
 __all__ = [
     "KEYS",
@@ -22,8 +21,6 @@ __all__ = [
     "Authority",
     "ControlPlane",
     "Keeper",
-    "Pair",
-    "Program",
     "Settings",
     "administrator",
     "erase",

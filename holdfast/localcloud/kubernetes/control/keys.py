@@ -4,7 +4,6 @@ import base64
 import datetime
 import ipaddress
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from holdfast.localcloud.home import write_private
 
 LASTS = datetime.timedelta(days=3650)
 BACKDATED = datetime.timedelta(hours=1)
@@ -95,9 +96,9 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         builder = builder.add_extension(_SIGNS, critical=True)
         signed = builder.sign(own, hashes.SHA256())
-        _write_private(certificate, signed.public_bytes(serialization.Encoding.PEM))
-        _write_private(key, _pem(own))
-        _write_private(tokens, _pem(ec.generate_private_key(ec.SECP256R1())))
+        write_private(certificate, signed.public_bytes(serialization.Encoding.PEM))
+        write_private(key, _pem(own))
+        write_private(tokens, _pem(ec.generate_private_key(ec.SECP256R1())))
 
 
 def kubeconfig(*, server: str, authority: Authority, pair: Pair) -> bytes:
@@ -139,11 +140,3 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    fresh = path.with_name(f".{path.name}")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-    fresh.rename(path)

@@ -9,12 +9,11 @@ when a container starts: from an unpacked image of ``holdfast images``, or, for 
 from .catalog import ImageCatalog
 from .layers import Entry, Image, make_image
 from .node_root import STAND_INS, NodeRoot
-from .on_nodes import IMAGES_AT, REGISTRIES, RUNTIME, SANDBOX_IMAGE, node_files, node_mounts
+from .on_nodes import REGISTRIES, RUNTIME, SANDBOX_IMAGE, node_files, node_mounts
 from .registry import PORT, Registry
 from .stand_ins import StandIn, StandIns, stand_ins
 
 __all__ = [
-    "IMAGES_AT",
     "PORT",
     "REGISTRIES",
     "RUNTIME",

@@ -1,6 +1,6 @@
 """Nodes of a cluster from virtual instances: files, size, labels, Nodes."""
 
-from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, kernel_files, member_files, pod_network
+from holdfast.localcloud.kubernetes.nodes.files import kernel_files, member_files, pod_network
 from holdfast.localcloud.kubernetes.nodes.labels import (
     ASKED_BY_LABEL,
     CHECK_FAILED,
@@ -31,7 +31,6 @@ __all__ = [
     "IN_PROGRESS",
     "PASSED",
     "PENDING_REPLACEMENT",
-    "RUNTIME",
     "SCHEDULABLE",
     "UNSCHEDULABLE",
     "Member",

@@ -1,10 +1,9 @@
 """Size of a node: its instance type's, in replacements of the kernel's files, which the kubelet reads (cAdvisor)."""
 
-import tempfile
 from pathlib import Path
 
 from holdfast.catalog import instance_types
-from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.home import made_once
 
 NUMA_NODES = "/sys/devices/system/node"
 MEMORY = "/proc/meminfo"
@@ -69,18 +68,12 @@ def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
     place = directory / instance_type
     if place.is_dir():
         return place
-    directory.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
-    fresh.chmod(0o755)
-    node = fresh / "node0"
-    for cpu in range(processors(instance_type)):
-        (node / f"cpu{cpu}" / "topology").mkdir(parents=True, exist_ok=True)
-        for knob, value in {"topology/core_id": cpu, "topology/physical_package_id": 0, "online": 1}.items():
-            (node / f"cpu{cpu}" / knob).write_text(f"{value}\n")
-    kib = memory_kib(instance_type)
-    (node / "meminfo").write_text("".join(f"Node 0 {what}: {kib} kB\n" for what in ("MemTotal", "MemFree")))
-    try:
-        fresh.rename(place)
-    except OSError:  # another node was faster
-        remove_tree_quietly(fresh)
+    with made_once(place) as fresh:
+        node = fresh / "node0"
+        for cpu in range(processors(instance_type)):
+            (node / f"cpu{cpu}" / "topology").mkdir(parents=True, exist_ok=True)
+            for knob, value in {"topology/core_id": cpu, "topology/physical_package_id": 0, "online": 1}.items():
+                (node / f"cpu{cpu}" / knob).write_text(f"{value}\n")
+        kib = memory_kib(instance_type)
+        (node / "meminfo").write_text("".join(f"Node 0 {what}: {kib} kB\n" for what in ("MemTotal", "MemFree")))
     return place

@@ -1,8 +1,8 @@
 """What elasticity is worth, by the policy that decides on clusters and by the planner."""
 
 import pytest
+from elastic_goodput import HOURS, INSTANCES, scenario_of, simulated
 
-from goodput_elastic import HOURS, INSTANCES, scenario_of, simulated
 from holdfast.catalog.goodput import recovery_stages
 from holdfast.planner import simulate_wall, strategy_at
 

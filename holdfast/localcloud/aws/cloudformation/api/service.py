@@ -58,7 +58,7 @@ class CloudFormation:
         self._beginnings = StackStarter(surroundings=surroundings, engine=self._engine)
         self.change_sets = ChangeSets(store=self._store, targets=self._targets, beginnings=self._beginnings)
         self.views = Views(store=self._store)
-        self.templates = TemplateViews(store=self._store, targets=self._targets)
+        self.templates = TemplateViews(store=self._store)
 
     # -- life of the service
 
@@ -194,14 +194,6 @@ class CloudFormation:
                 kind="CONTINUE_ROLLBACK",
                 token=request.get("ClientRequestToken"),
             )
-        return {}
-
-    def cancel_update_stack(self, **request: Any) -> dict[str, Any]:
-        with self._store.lock:
-            stack = lookup.found(self._store, request["StackName"])
-            if stack.status != "UPDATE_IN_PROGRESS":
-                raise invalid("CancelUpdateStack cannot be called from current stack status")
-            self._engine.cancel(stack)
         return {}
 
     def update_termination_protection(self, **request: Any) -> dict[str, Any]:

@@ -1,21 +1,19 @@
 """API operations that only read templates, change sets and exports."""
 
-import json
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
 from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
-from holdfast.localcloud.aws.cloudformation.api.targets import Targets
 from holdfast.localcloud.aws.cloudformation.deployment import StackStore
-from holdfast.localcloud.aws.cloudformation.template import TemplateError, capabilities, described, parse
+from holdfast.localcloud.aws.cloudformation.template import described
 from holdfast.localcloud.aws.common import ServiceError
 
 
 class TemplateViews:
     """Reading operations on templates, change sets and exports. Each holds the lock, so an answer is consistent."""
 
-    def __init__(self, *, store: StackStore, targets: Targets) -> None:
-        self._store, self._targets = store, targets
+    def __init__(self, *, store: StackStore) -> None:
+        self._store = store
 
     def get_template(self, **request: Any) -> dict[str, Any]:
         """GetTemplate: both stages are equal, since there are no transforms."""
@@ -28,43 +26,6 @@ class TemplateViews:
                 if stack.status == "REVIEW_IN_PROGRESS":
                     return {"TemplateBody": "", "StagesAvailable": ["Original", "Processed"]}
         return {"TemplateBody": target.body, "StagesAvailable": ["Original", "Processed"]}
-
-    def get_template_summary(self, **request: Any) -> dict[str, Any]:
-        document = self._document(request)
-        needed = capabilities(document)
-        return present(
-            {
-                "Parameters": [
-                    present(
-                        {
-                            "ParameterKey": name,
-                            "ParameterType": rule.get("Type", "String"),
-                            "DefaultValue": None if rule.get("Default") is None else str(rule["Default"]),
-                            "NoEcho": str(rule.get("NoEcho", "")).lower() == "true",
-                            "Description": rule.get("Description"),
-                            "ParameterConstraints": {"AllowedValues": [str(v) for v in rule.get("AllowedValues", [])]},
-                        }
-                    )
-                    for name, rule in document.get("Parameters", {}).items()
-                ],
-                "ResourceTypes": sorted({entry["Type"] for entry in document["Resources"].values()}),
-                "Capabilities": needed,
-                "Description": document.get("Description"),
-                "CapabilitiesReason": self._why(document) if needed else None,
-                "Version": document.get("AWSTemplateFormatVersion"),
-                "DeclaredTransforms": [],
-                "Metadata": json.dumps(document["Metadata"]) if document.get("Metadata") else None,
-            }
-        )
-
-    def validate_template(self, **request: Any) -> dict[str, Any]:
-        summary = self.get_template_summary(**request)
-        shown = [
-            {key: entry[key] for key in ("ParameterKey", "DefaultValue", "NoEcho", "Description") if key in entry}
-            for entry in summary["Parameters"]
-        ]
-        kept = ("Capabilities", "CapabilitiesReason", "Description", "DeclaredTransforms")
-        return {"Parameters": shown, **{key: summary[key] for key in kept if key in summary}}
 
     def describe_change_set(self, **request: Any) -> dict[str, Any]:
         with self._store.lock:
@@ -128,20 +89,3 @@ class TemplateViews:
         if not users:
             raise ServiceError("ValidationError", f"Export '{request['ExportName']}' is not imported by any stack.")
         return {"Imports": users}
-
-    # -- parts
-
-    def _document(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request.get("StackName"):
-            return lookup.found(self._store, request["StackName"]).target.document
-        try:
-            return parse(self._targets.body(request))
-        except TemplateError as error:
-            raise ServiceError("ValidationError", str(error)) from None
-
-    @staticmethod
-    def _why(document: dict[str, Any]) -> str:
-        types = sorted(
-            {entry["Type"] for entry in document["Resources"].values() if entry["Type"].startswith("AWS::IAM::")}
-        )
-        return f"The following resource(s) require capabilities: [{', '.join(types)}]"

@@ -37,7 +37,6 @@ class Engine:
     def __init__(self, *, surroundings: Surroundings) -> None:
         self.surroundings, self.store = surroundings, surroundings.store
         self._stopping = threading.Event()
-        self._cancels: dict[str, threading.Event] = {}
         self._threads: set[threading.Thread] = set()
         self._worker = ResourceWorker(surroundings=surroundings)
 
@@ -52,7 +51,6 @@ class Engine:
         with self.store.lock:
             stack.operation, stack.token = str(uuid.uuid4()), token
             stack.operations.append((kind, stack.operation))
-            self._cancels[stack.id] = threading.Event()
 
         def guarded() -> None:
             try:
@@ -67,9 +65,6 @@ class Engine:
         self._threads.add(thread)
         thread.start()
         return stack.operation
-
-    def cancel(self, stack: Stack) -> None:
-        self._cancels[stack.id].set()
 
     # -- create and update
 
@@ -102,13 +97,11 @@ class Engine:
         def work(name: str, switch: object) -> None:
             self._worker.converge(stack, name, desired[name], needs[name], scope, target, switch)
 
-        cancelled = self._cancels[stack.id]
         errors = run_in_time(
             needs,
             work,
             courses={name: course(desired[name]["Type"]) for name in needs},
             stopping=self._stopping,
-            cancelled=cancelled,
             skip=self.surroundings.skip,
             late=self.surroundings.mishaps.late,
         )
@@ -118,8 +111,6 @@ class Engine:
         if errors:
             verb = "create" if stack.status == "CREATE_IN_PROGRESS" else "update"
             raise DeploymentFailed(f"The following resource(s) failed to {verb}: [{', '.join(sorted(errors))}]. ")
-        if cancelled.is_set():
-            raise DeploymentFailed("User Initiated cancellation of the update")
 
     def _finish(self, stack: Stack, target: DeploymentTarget, *, creating: bool) -> None:
         try:

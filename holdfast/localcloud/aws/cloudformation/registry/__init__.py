@@ -10,10 +10,9 @@ from holdfast.localcloud.aws.cloudformation.registry.properties import (
     value_at,
 )
 from holdfast.localcloud.aws.cloudformation.registry.schemas import available, schema
-from holdfast.localcloud.aws.cloudformation.registry.validation import Violation, violations
+from holdfast.localcloud.aws.cloudformation.registry.validation import violations
 
 __all__ = [
-    "Violation",
     "attributes",
     "available",
     "foreseeable",

@@ -123,20 +123,3 @@ class ManagedPolicy(GenericHandler):
                 detach = getattr(context.client("iam"), f"detach_{kind}_policy")
                 ignore_gone(detach, PolicyArn=made.physical_id, **{member: name})
         super().delete(context, made, properties)
-
-
-class InstanceProfile(GenericHandler):
-    elsewhere = frozenset({"Roles"})
-
-    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
-        client, before, after = context.client("iam"), set(old.get("Roles", [])), set(properties.get("Roles", []))
-        for role in sorted(before - after):
-            ignore_gone(client.remove_role_from_instance_profile, InstanceProfileName=made.physical_id, RoleName=role)
-        for role in sorted(after - before):
-            client.add_role_to_instance_profile(InstanceProfileName=made.physical_id, RoleName=role)
-
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        remove = context.client("iam").remove_role_from_instance_profile
-        for role in properties.get("Roles", []):
-            ignore_gone(remove, InstanceProfileName=made.physical_id, RoleName=role)
-        super().delete(context, made, properties)

@@ -1,10 +1,9 @@
-"""SNS, SQS and EventBridge."""
+"""SNS and EventBridge."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
     GenericHandler,
     Made,
@@ -23,11 +22,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _attributes(resource_type: str, properties: Properties, *others: str) -> dict[str, str]:
-    left = {registry.tag_property(resource_type), *others}
-    return {key: _text(value) for key, value in properties.items() if key not in left}
 
 
 class Topic(GenericHandler):
@@ -72,44 +66,41 @@ class Topic(GenericHandler):
                 ignore_gone(client.unsubscribe, SubscriptionArn=entry["SubscriptionArn"])
 
 
-class ResourcePolicy(ResourceHandler):
-    def __init__(self, resource_type: str, *, of: str, service: str, default: str) -> None:
-        self.type, self._of, self._service, self._default = resource_type, of, service, default
+class TopicPolicy(ResourceHandler):
+    type = "AWS::SNS::TopicPolicy"
 
     def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = context.name()
-        self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
+        self._put(context, properties["Topics"], properties["PolicyDocument"])
         return Made(physical_id=name, attributes={"Id": name})
 
     def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
-        self._put(context, [one for one in old[self._of] if one not in properties[self._of]], self._default)
+        self._put(context, properties["Topics"], properties["PolicyDocument"])
+        self._put(context, [one for one in old["Topics"] if one not in properties["Topics"]], None)
         return made
 
     def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        self._put(context, properties[self._of], self._default)
-
-    def _put(self, context: ResourceContext, targets: list[str], document: str) -> None:
-        client = context.client(self._service)
-        for target in targets:
-            if self._service == "sns":
-                text = document or self._owner_only(context, target)
-                arguments = {"TopicArn": target, "AttributeName": "Policy", "AttributeValue": text}
-                ignore_gone(client.set_topic_attributes, **arguments)
-            else:
-                ignore_gone(client.set_queue_attributes, QueueUrl=target, Attributes={"Policy": document})
+        self._put(context, properties["Topics"], None)
 
     @staticmethod
-    def _owner_only(context: ResourceContext, topic: str) -> str:
-        statement = {
-            "Sid": "__default_statement_ID",
-            "Effect": "Allow",
-            "Principal": {"AWS": "*"},
-            "Action": ["SNS:Publish", "SNS:Subscribe"],
-            "Resource": topic,
-            "Condition": {"StringEquals": {"AWS:SourceOwner": context.account}},
-        }
-        return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
+    def _put(context: ResourceContext, topics: list[str], document: Any) -> None:
+        client = context.client("sns")
+        for topic in topics:
+            policy = json.dumps(document or _owner_only(context, topic))
+            arguments = {"TopicArn": topic, "AttributeName": "Policy", "AttributeValue": policy}
+            ignore_gone(client.set_topic_attributes, **arguments)
+
+
+def _owner_only(context: ResourceContext, topic: str) -> dict[str, Any]:
+    statement = {
+        "Sid": "__default_statement_ID",
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": ["SNS:Publish", "SNS:Subscribe"],
+        "Resource": topic,
+        "Condition": {"StringEquals": {"AWS:SourceOwner": context.account}},
+    }
+    return {"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]}
 
 
 class Subscription(ResourceHandler):
@@ -149,48 +140,6 @@ class Subscription(ResourceHandler):
 
     def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("sns").unsubscribe, SubscriptionArn=made.physical_id)
-
-
-class Queue(GenericHandler):
-    def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
-        return []  # every property is an attribute of the same name
-
-    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
-        attributes = _attributes(self.type, properties, "QueueName")
-        if attributes.get("FifoQueue") == "false":
-            del attributes["FifoQueue"]
-        return {
-            "QueueName": properties["QueueName"],
-            "Attributes": attributes,
-            "tags": tag_pairs(properties.get("Tags")),
-        }
-
-    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
-        if not old:
-            return
-        client, names = context.client("sqs"), ("QueueName", "FifoQueue")
-        before, after = _attributes(self.type, old, *names), _attributes(self.type, properties, *names)
-        lost = sorted(before.keys() - after.keys())
-        if lost:
-            raise ResourceError(f"{self.type}: the embedded AWS cannot take back {', '.join(lost)}")
-        if before != after:
-            client.set_queue_attributes(QueueUrl=made.physical_id, Attributes=after)
-
-    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
-        client, gone = context.client("sqs"), sorted(old.keys() - tags.keys())
-        if gone:
-            client.untag_queue(QueueUrl=made.physical_id, TagKeys=gone)
-        if tags:
-            client.tag_queue(QueueUrl=made.physical_id, Tags=tags)
-
-    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
-        answer = context.client("sqs").get_queue_attributes(QueueUrl=made.physical_id, AttributeNames=["QueueArn"])
-        arn = answer["Attributes"]["QueueArn"]
-        known = {"Arn": arn, "QueueName": arn.rsplit(":", 1)[-1], "QueueUrl": made.physical_id}
-        return Made(physical_id=made.physical_id, attributes=known)
-
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        ignore_gone(context.client("sqs").delete_queue, QueueUrl=made.physical_id)
 
 
 class EventRule(ResourceHandler):

@@ -33,7 +33,7 @@ PSEUDO_PARAMETERS = frozenset(
         "AWS::URLSuffix",
     }
 )
-IAM_TYPES = frozenset({"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::InstanceProfile"})
+IAM_TYPES = frozenset({"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"})
 
 
 LARGEST = 1_000_000
@@ -225,7 +225,6 @@ def capabilities(document: Mapping[str, Any]) -> list[str]:
     names = {
         "AWS::IAM::Role": "RoleName",
         "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
-        "AWS::IAM::InstanceProfile": "InstanceProfileName",
     }
     found = [entry for entry in document["Resources"].values() if entry["Type"] in IAM_TYPES]
     if any(names.get(entry["Type"], "-") in entry.get("Properties", {}) for entry in found):

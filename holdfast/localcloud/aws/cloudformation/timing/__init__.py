@@ -6,6 +6,6 @@ CloudFormation orders two resources only where one refers to the other or depend
 """
 
 from holdfast.localcloud.aws.cloudformation.timing.courses import Course, course
-from holdfast.localcloud.aws.cloudformation.timing.graph import Cancelled, Switch, run, run_in_time
+from holdfast.localcloud.aws.cloudformation.timing.graph import Cancelled, run, run_in_time
 
-__all__ = ["Cancelled", "Course", "Switch", "course", "run", "run_in_time"]
+__all__ = ["Cancelled", "Course", "course", "run", "run_in_time"]

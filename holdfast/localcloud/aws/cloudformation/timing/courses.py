@@ -29,7 +29,6 @@ _PROVIDERS: dict[str, float] = {
     "AWS::EKS::AccessEntry": 6,
     "AWS::EKS::PodIdentityAssociation": 6,
     "AWS::Events::Rule": 60,
-    "AWS::IAM::InstanceProfile": 120,
     "AWS::IAM::ManagedPolicy": 17,
     "AWS::IAM::Policy": 17,
     "AWS::IAM::Role": 18,

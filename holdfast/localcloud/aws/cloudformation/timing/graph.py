@@ -49,7 +49,6 @@ def run(
     work: Callable[[str, Switch], None],
     *,
     stopping: threading.Event,
-    cancelled: threading.Event | None = None,
     go_on: bool = False,
     skip: bool = False,
 ) -> dict[str, BaseException]:
@@ -58,10 +57,9 @@ def run(
 
     Args:
         go_on: True if nodes that do not depend on a failed one still run; else the first failure ends the run.
-        cancelled: Default: never; once set, nothing more starts.
         skip: True if waits are skipped.
     """
-    switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
+    switch = Switch(stopping=stopping, skip=skip)
     left = {name: set(needed) & needs.keys() for name, needed in needs.items()}
     errors: dict[str, BaseException] = {}
     flying: dict[Future[None], str] = {}
@@ -194,7 +192,6 @@ def run_in_time(
     *,
     courses: Mapping[str, Course],
     stopping: threading.Event,
-    cancelled: threading.Event | None = None,
     skip: bool = False,
     late: Container[str] = frozenset(),
 ) -> dict[str, BaseException]:
@@ -205,7 +202,7 @@ def run_in_time(
         skip: True if waits are skipped; then work is serial, so that a run can be repeated.
         late: Nodes that start only when nothing else is left.
     """
-    switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
+    switch = Switch(stopping=stopping, skip=skip)
     timed = _Timed(needs=needs, courses=courses, switch=switch, late=late)
     with ThreadPoolExecutor(max_workers=1 if skip else WORKERS, thread_name_prefix="cloudformation") as pool:
         timed.drive(pool, work)

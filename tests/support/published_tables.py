@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.catalog.goodput import FailureRates, RecoveryStages
-from holdfast.planner.model import DAY_H, mtbf_h, wall_h
+from holdfast.planner import Checkpoints, Failures, Scenario, Strategy, first_order_goodput
 
+DAY_H = 24
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
 MTBF_HOURS = {
     0.01: (2500, 1250, 625, 313, 157, 79, 40, 20),
@@ -81,7 +82,7 @@ def mtbf_table() -> PublishedTable:
         _figure(f"{percent} %", f"{size}", published, exact, math.ceil(round(exact, 9)))
         for percent, row in MTBF_HOURS.items()
         for size, published in zip(SIZES, row, strict=True)
-        for exact in [mtbf_h(per_instance_hour=percent / 100, instances=size)]
+        for exact in [_scenario(size, rate=percent / 100).mtbf_h]
     ]
     return PublishedTable(
         title="mean time between failures in hours",
@@ -197,9 +198,26 @@ def sum_table(strategies: Iterable[RecoveryStages]) -> PublishedTable:
     )
 
 
+def _scenario(instances: int, *, rate: float, cost_per_failure_h: float = 0.0) -> Scenario:
+    """Return a cluster whose every failure costs the same."""
+    return Scenario(
+        instances=instances,
+        failures=Failures(per_instance_hour=rate),
+        strategy=Strategy(
+            name="published",
+            title="published",
+            detect_s=cost_per_failure_h * 3600,
+            replace_s=0,
+            resume_s=0,
+            redo="step",
+        ),
+        checkpoints=Checkpoints(interval_s=3600, write_s=0),
+    )
+
+
 def _days(instances: int, cost_per_failure_h: float, *, rate: float = RATE) -> float:
-    work = GPU_HOURS / (instances * GPUS)
-    return wall_h(work_h=work, failures_per_hour=rate * instances, cost_per_failure_h=cost_per_failure_h) / DAY_H
+    scenario = _scenario(instances, rate=rate, cost_per_failure_h=cost_per_failure_h)
+    return GPU_HOURS / (instances * GPUS) / first_order_goodput(scenario) / DAY_H
 
 
 def _rounded(row: str, column: str, published: float, exact: float, *, why: str = "") -> PublishedFigure:
