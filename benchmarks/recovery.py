@@ -1,11 +1,12 @@
 """
-From a killed rank to the next step that all ranks have done: ours beside torchrun, in one run.
+From a killed rank to the next step that all ranks have done: ours beside torchrun, torchft and NVRx, in one run.
 
-    python benchmarks/recovery.py [--trials 20]
+    python benchmarks/recovery.py [--trials 20] [--torchft-python PATH] [--nvrx-python PATH]
 
 World 4 on one machine, gloo, 11.4 million parameters with Adam: 137 MB of state per rank. Ours is killed inside a
-collective, each time another rank in another bucket, and each kill is proven by its mark. Run it with nothing else on
-the machine: what it measures is mostly the time of two cores.
+collective, each time another rank in another bucket, and each kill is proven by its mark. torchrun needs nothing more;
+torchft and NVRx run where a Python that has them is named (torchft 0.2.0, nvidia-resiliency-ext 0.4.1, both with torch
+2.13.0, numpy and psutil). Run it with nothing else on the machine: what it measures is mostly the time of two cores.
 The phases of our recoveries come from the events that launchers and ranks write. A machine that is shared is faster at
 one minute than at the next, so a usual step is one of the two before each kill. Exit status 1 when the median of ours
 is above the median of those and 0.15 s.
@@ -29,7 +30,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-HERE = Path(__file__).resolve().parent
+PEERS = Path(__file__).resolve().parent / "peers"
 PYTHONPATH = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
 SPACING, FIRST, WORLD = 10, 5, 4
 BUCKETS = 2
@@ -65,12 +66,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--peer-trials", type=int, default=3)
+    parser.add_argument("--torchft-python", type=Path)
+    parser.add_argument("--nvrx-python", type=Path)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--json", action="store_true", help="print all seconds")
     options = parser.parse_args()
     results = [ours(options.trials)]
     if not options.no_peers:
-        results.append(torchrun(options.peer_trials))
+        count = options.peer_trials
+        results.append(peer("torchrun, disk every 20", sys.executable, "run_torchrun.py", count=count))
+        if options.torchft_python:
+            results.append(peer("torchft", options.torchft_python, "run_torchft.py", count=count))
+        if options.nvrx_python:
+            results.append(peer("NVRx, disk every 20", options.nvrx_python, "run_nvrx.py", count=count))
     if options.json:
         print(json.dumps([result.__dict__ for result in results], indent=2))
     console = Console(width=120)
@@ -219,10 +227,10 @@ def losses(folder: Path) -> dict[int, set[str]]:
     return found
 
 
-def torchrun(count: int) -> Result:
-    name = "torchrun, disk every 20"
-    variables = {**os.environ, "PYTHONPATH": str(HERE)}
-    command = [sys.executable, str(HERE / "peers" / "run_torchrun.py"), "--trials", str(count)]
+def peer(name: str, python: Path | str, script: str, *, count: int) -> Result:
+    paths = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, "PYTHONPATH": str(PEERS.parent), "PATH": paths}
+    command = [str(python), str(PEERS / script), "--trials", str(count)]
     with Console(stderr=True).status(name):
         done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The program that ``recovery.py`` measures: the peers' workload through ``holdfast_runtime``."""
+"""The program that ``recovery.py`` and ``overhead.py`` measure: the peers' workload through ``holdfast_runtime``."""
 
 import os
 import sys

@@ -1,5 +1,7 @@
 """The training of the runtimes that go on from a checkpoint: rank 0 writes one to disk every 20 steps."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -11,8 +13,13 @@ import workload
 STEPS, CHECKPOINT_EVERY = 50, 20
 
 
-def train(*, rank: int, generation: int) -> None:
-    """In a process group that is there, from the checkpoint to the last step."""
+def train(*, rank: int, generation: int, update: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
+    """
+    In a process group that is there, from the checkpoint to the last step.
+
+    Args:
+        update: Around each update of the optimizer. Default: nothing.
+    """
     checkpoint = trial.folder() / "checkpoint.pt"
     model = workload.build_model()
     optimizer = workload.build_optimizer(model)
@@ -21,7 +28,8 @@ def train(*, rank: int, generation: int) -> None:
     for step in range(first, STEPS):
         optimizer.zero_grad()
         trained(workload.batch_for(step, rank)).backward()
-        optimizer.step()
+        with update():
+            optimizer.step()
         trial.log_step(rank=rank, step=step, generation=generation, world=dist.get_world_size())
         if step % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1:
             if rank == 0:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -142,6 +143,15 @@ def end(processes: Processes) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
     for process in processes:
         process.wait()
+
+
+def all_ended(variables: Mapping[str, str]) -> bool:
+    return len(list(Path(variables["TRIAL"]).glob("ended*"))) >= WORLD
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _all_at(log: Path, step: int) -> bool:
