@@ -105,7 +105,7 @@ def lab(tmp_path_factory):
     made.stop()
 
 
-def test_nodes_boot_run_their_scripts_and_are_replaced_for_new_software(lab):
+def test_nodes_boot_run_their_scripts_and_have_new_software_under_the_same_ids(lab):
     lab.create("lab")
     assert lab.settled("lab")["ClusterStatus"] == "InService"
     before = lab.nodes("lab")
@@ -125,7 +125,7 @@ def test_nodes_boot_run_their_scripts_and_are_replaced_for_new_software(lab):
     assert told["ClusterStatus"] == "InService"
     assert told["InstanceGroups"][0]["SoftwareUpdateStatus"] == "Succeeded"
     assert set(after.values()) == {"Running"}
-    assert not before.keys() & after.keys()
+    assert before.keys() == after.keys()
 
 
 def test_with_continuous_provisioning_failing_nodes_do_not_fail_the_cluster(lab):

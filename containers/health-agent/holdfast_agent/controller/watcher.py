@@ -8,7 +8,7 @@ successor was removed on request. The first poll is the baseline.
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
-from holdfast_agent.controller.observation import FAILURE, PENDING, RUNNING, HmaRecord, Instance, Observation
+from holdfast_agent.controller.observation import AWAY, FAILURE, PENDING, RUNNING, HmaRecord, Instance, Observation
 from holdfast_agent.hma import parse_finding
 from holdfast_agent.signals import Happening
 from holdfast_agent.slurm import SlurmNode
@@ -80,6 +80,8 @@ class Watcher:
 
     def _instance(self, one: Instance, *, now_s: float) -> Iterator[Happening]:
         known = self._known.get(one.instance_id)
+        if one.status in AWAY:
+            self._booted.pop(one.instance_id, None)  # its next boot is no reboot
         if known is None:
             known = {"group": one.group, "status": one.status, "host": one.host, "has_run": one.status == RUNNING}
             self._known[one.instance_id] = known
@@ -137,7 +139,7 @@ class Watcher:
         names = {known["host"]: name for name, known in self._known.items() if known["host"]}
         for node in nodes:
             name = names.get(node.name)
-            if name is None:
+            if name is None or self._known[name]["status"] in AWAY:
                 continue
             known = self._known[name]
             known["asked"] = node.request or known.get("asked", "")

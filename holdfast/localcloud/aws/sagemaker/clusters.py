@@ -11,9 +11,13 @@ from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refu
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 
-NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "DeepHealthCheckInProgress", "NotFound")
+NODE_STATUSES = (
+    "Pending", "Running", "Failure", "ShuttingDown", "SystemUpdating", "DeepHealthCheckInProgress", "NotFound",
+)  # fmt: skip
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
+UPDATE = "software update"
+"""Operation of a node, as messages name it."""
 
 
 class HyperPodClusters:
@@ -24,10 +28,14 @@ class HyperPodClusters:
         self.lock = threading.RLock()
         self.by_name: dict[str, store.ClusterRecord] = {}
         self.on_change: Callable[[], None] = lambda: None
+        self.follow_updates: Callable[[store.ClusterRecord], None] = lambda _: None
+        """Takes the next step of the software updates of a cluster."""
         self._plane, self._notices = plane, notices
 
     def requests(self) -> list[dict[str, str]]:
         with self.lock:
+            for cluster in self.by_name.values():
+                self.follow_updates(cluster)
             return [
                 {
                     "cluster_arn": cluster.arn,
@@ -55,16 +63,14 @@ class HyperPodClusters:
                     instance_id=event.get("instance_id", ""),
                 )
             self._report_cluster(cluster, body)
+            self.follow_updates(cluster)
         self.on_change()
 
     def _report_cluster(self, cluster: store.ClusterRecord, body: dict[str, Any]) -> None:
         status = body.get("cluster_status")
         if cluster.status == "Deleting" and status != "Deleted":
             return  # said before the control plane learned of the deletion
-        if status == "InService" and any(
-            node.request == "replace" and cluster.software.get(node.group) == "InProgress"
-            for node in cluster.nodes.values()
-        ):
+        if status == "InService" and cluster.rollouts:
             return  # said before it learned of the new software
         if "failure_message" in body:
             cluster.failure = body["failure_message"]
@@ -77,10 +83,6 @@ class HyperPodClusters:
             cluster.status = status
             if status in ("InService", "Failed"):
                 cluster.settle()
-                ended = "Succeeded" if status == "InService" and not cluster.failure else "Failed"
-                cluster.software = {
-                    name: ended if reported == "InProgress" else reported for name, reported in cluster.software.items()
-                }
             self._notices.state_change(cluster)
 
     def _report_node(self, cluster: store.ClusterRecord, reported: dict[str, Any]) -> None:
@@ -107,6 +109,8 @@ class HyperPodClusters:
             return
         if node.request == "reboot" and (reported["status"] == "Pending" or "launch_time" in reported):
             node.request = ""  # the reboot has begun, or has already happened
+        if node.request == "update" and reported["status"] == "SystemUpdating":
+            node.request = ""
         if node.request == "check" and reported["status"] in ("Running", "Failure"):
             node.request, node.checks = "", []
         _follow(node, reported["status"])
@@ -149,6 +153,9 @@ class HyperPodClusters:
             elif node.request == "replace":
                 reported = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
                 self._report_node(cluster, reported)
+            elif node.request == "update":
+                self._report_node(cluster, {"instance_id": node.instance_id, "status": "SystemUpdating"})
+                self._report_node(cluster, {"instance_id": node.instance_id, "status": "Running"})
             elif node.status != "Pending" or not later:
                 node.status, node.request, node.checks = "Running", "", []
                 node.end()
@@ -173,6 +180,8 @@ class HyperPodClusters:
         for cluster in self.by_name.values():
             if name_or_arn in (cluster.name, cluster.arn):
                 self._ripen(cluster)
+                if self._plane.simulated:
+                    self.follow_updates(cluster)
                 return cluster
         raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
 
@@ -202,6 +211,8 @@ class HyperPodClusters:
 
 
 def _follow(node: store.ClusterNode, status: str) -> None:
+    if status == "Running" and node.operation == UPDATE and not node.request:
+        node.updated = now()
     if status in ("Running", "Failure"):
         if not node.request:
             node.end()

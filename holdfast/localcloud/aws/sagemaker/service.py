@@ -69,7 +69,7 @@ class SageMaker:
         self._clusters = HyperPodClusters(account=account, region=region, plane=plane, notices=self._notices)
         self.nodes = NodeOperations(clusters=self._clusters, references=self._references)
         self.health_checks = HealthChecks(clusters=self._clusters)
-        self.software = SoftwareUpdates(clusters=self._clusters, references=self._references)
+        self.software = SoftwareUpdates(client=client, clusters=self._clusters, references=self._references)
         self.mlflow = Mlflow(client=client, account=account, region=region, lock=self._clusters.lock)
         self.governance = Governance(client=client, account=account, region=region, clusters=self._clusters)
         plane.join(self._clusters)

@@ -13,7 +13,7 @@ from typing import Any
 @dataclass(kw_only=True)
 class Return:
     verb: str
-    """replace or reboot."""
+    """replace, reboot or update."""
     old: str
     """The instance id before."""
     since_ns: int

@@ -18,6 +18,7 @@ from holdfast.localcloud.hyperpod.model.clusters import (
     ROLLING_BACK,
     RUNNING,
     SHUTTING_DOWN,
+    SYSTEM_UPDATING,
     UPDATING,
     Association,
     Cluster,
@@ -42,6 +43,7 @@ from holdfast.localcloud.hyperpod.model.messages import (
     script_event,
     script_failed,
     script_missing,
+    updating,
 )
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "ROLLING_BACK",
     "RUNNING",
     "SHUTTING_DOWN",
+    "SYSTEM_UPDATING",
     "UPDATING",
     "Association",
     "Cluster",
@@ -84,4 +87,5 @@ __all__ = [
     "script_event",
     "script_failed",
     "script_missing",
+    "updating",
 ]
