@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast_agent.remedies.breaker import Mark, Ruling, Stage, confirmed, most, ruling
 from holdfast_agent.remedies.hands_line import HandsLine
+from holdfast_agent.remedies.leaving import Departure, leave_request
 from holdfast_agent.remedies.need import Need, need_of
 from holdfast_agent.remedies.plan import Decision, Phase, Plan, Situation
 from holdfast_agent.remedies.remediator import Remediator
@@ -26,6 +27,7 @@ __all__ = [
     "Answer",
     "ApiAsker",
     "Decision",
+    "Departure",
     "Hands",
     "HandsLine",
     "Job",
@@ -46,6 +48,7 @@ __all__ = [
     "WordsError",
     "confirmed",
     "foreign_reason",
+    "leave_request",
     "most",
     "need_of",
     "parse_request",

@@ -1,9 +1,9 @@
 """
 UpdateClusterSoftware: new root volumes for the nodes of groups, in batches, with rollbacks.
 
-Sources: SageMaker developer guide, "Update the SageMaker HyperPod platform software of a cluster" (nothing is done where
-the software is the latest), "Update your AMI version" (batches with EKS only; alarms are observed in the waits), and the
-API (SoftwareUpdateStatus, ImageId). Assumed: a node that fails rolls its group back, as an alarm does.
+Sources: SageMaker developer guide, "Update the SageMaker HyperPod platform software of a cluster" (nothing is done
+where the software is the latest), "Update your AMI version" (batches with EKS only; alarms are observed in the waits),
+and the API (SoftwareUpdateStatus, ImageId). Assumed: a node that fails rolls its group back, as an alarm does.
 """
 
 # ruff: noqa: N803 - arguments bear the names of the API members
@@ -85,7 +85,7 @@ class SoftwareUpdates:
         if not cluster.rollouts:
             return
         moved = False
-        while any([self._step(cluster, name) for name in list(cluster.rollouts)]):
+        while any(self._step(cluster, name) for name in list(cluster.rollouts)):
             moved = True
             # Simulated nodes are updated at once, so that the next batch may be due.
             self._clusters.caller_changed(cluster)
@@ -110,7 +110,9 @@ class SoftwareUpdates:
         if rollout.updating:
             rollout.done, rollout.updating, rollout.rested = [*rollout.done, *rollout.updating], [], now()
         if alarm := self._alarm(rollout):
-            return self._roll_back(cluster, group, f"The alarm '{alarm}' of AutoRollbackConfiguration is in ALARM state.")
+            return self._roll_back(
+                cluster, group, f"The alarm '{alarm}' of AutoRollbackConfiguration is in ALARM state."
+            )
         waits = rollout.rested is not None and not rollout.is_rollback and (rollout.waiting or rollout.alarms)
         if waits and rollout.rested is not None and (now() - rollout.rested).total_seconds() < rollout.wait_s:
             return False

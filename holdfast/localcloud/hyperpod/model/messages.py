@@ -63,7 +63,8 @@ def rebooting(cluster: Cluster, instance: Instance) -> str:
 
 def updating(cluster: Cluster, instance: Instance) -> str:
     """Event of a software update that has begun. Assumed, by analogy."""
-    return f"Software update of EC2 Instance {instance.instance_id} is currently in progress on {_where(cluster, instance)}"
+    where = _where(cluster, instance)
+    return f"Software update of EC2 Instance {instance.instance_id} is currently in progress on {where}"
 
 
 def _where(cluster: Cluster, instance: Instance) -> str:
