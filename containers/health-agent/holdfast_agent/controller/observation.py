@@ -6,7 +6,8 @@ from typing import Optional
 from holdfast_agent.slurm import SlurmNode
 
 RUNNING, PENDING, FAILURE = "Running", "Pending", "Failure"
-AWAY = ("SystemUpdating", "DetachInProgress", "AttachInProgress")
+MOVING = ("DetachInProgress", "AttachInProgress")
+AWAY = ("SystemUpdating", *MOVING)
 """Statuses of an instance whose root volume is being replaced on request: silence is expected."""
 
 

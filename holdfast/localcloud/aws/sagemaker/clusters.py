@@ -13,6 +13,7 @@ from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 
 NODE_STATUSES = (
     "Pending", "Running", "Failure", "ShuttingDown", "SystemUpdating", "DeepHealthCheckInProgress", "NotFound",
+    "AttachInProgress",
 )  # fmt: skip
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
@@ -107,6 +108,9 @@ class HyperPodClusters:
         if reported["status"] == "NotFound":
             del cluster.nodes[node.instance_id]
             return
+        if node.request == "detach" and reported["status"] == "AttachInProgress":
+            self._hand_off(cluster, node)
+            return
         if node.request == "reboot" and (reported["status"] == "Pending" or "launch_time" in reported):
             node.request = ""  # the reboot has begun, or has already happened
         if node.request == "update" and reported["status"] == "SystemUpdating":
@@ -120,6 +124,22 @@ class HyperPodClusters:
         node.private_ip = reported.get("private_ip", node.private_ip)
         if "launch_time" in reported:
             node.launched = _moment(reported["launch_time"])
+
+    def _hand_off(self, cluster: store.ClusterRecord, node: store.ClusterNode) -> None:
+        """Give a detached node to the group to which it moves; "the node appears in the target cluster" (API)."""
+        arn, group = node.target
+        target = self.find(arn)
+        del cluster.nodes[node.instance_id]
+        node.request, node.target, node.status = "", [], "AttachInProgress"
+        node.group, node.number = group, max((one.number for one in target.of_group(group)), default=0) + 1
+        target.nodes[node.instance_id] = node
+        self.add_event(
+            target,
+            kind="Instance",
+            description=f"Instance {node.instance_id} is attached to Cluster {target.name} and IG {group}",
+            group=group,
+            instance_id=node.instance_id,
+        )
 
     def _health(
         self, cluster: store.ClusterRecord, node: store.ClusterNode, reported: dict[str, Any], *, replaced: bool
@@ -153,6 +173,10 @@ class HyperPodClusters:
             elif node.request == "replace":
                 reported = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
                 self._report_node(cluster, reported)
+            elif node.request == "detach":
+                arn = node.target[0]
+                self._report_node(cluster, {"instance_id": node.instance_id, "status": "AttachInProgress"})
+                self._report_node(self.find(arn), {"instance_id": node.instance_id, "status": "Running"})
             elif node.request == "update":
                 self._report_node(cluster, {"instance_id": node.instance_id, "status": "SystemUpdating"})
                 self._report_node(cluster, {"instance_id": node.instance_id, "status": "Running"})

@@ -19,7 +19,7 @@ RESERVED_LOW = 4
 
 @dataclass(kw_only=True)
 class ClusterNode:
-    """One instance of a group; `request` is the requested operation: replace, reboot, delete, check, update or none."""
+    """One instance of a group; `request`: replace, reboot, delete, check, update, detach or none."""
 
     instance_id: str
     logical_id: str
@@ -40,6 +40,8 @@ class ClusterNode:
     """Requested deep health checks."""
     updated: datetime | None = None
     """End of its last software update."""
+    target: list[str] = field(default_factory=list)
+    """ARN of the cluster and name of the group to which it moves."""
 
     def begin(self, operation: str) -> None:
         self.operation, self.operation_since = operation, now()

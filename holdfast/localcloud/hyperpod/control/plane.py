@@ -376,6 +376,8 @@ class ControlPlane:
                 start(lambda: procedure.reboot(cause=action.cause, unreachable=action.unreachable))
             case reconcile.Update():
                 start(procedure.update)
+            case reconcile.Detach():
+                start(procedure.detach)
             case reconcile.Check():
                 start(lambda: procedure.check(checks=action.checks))
             case reconcile.Remove():

@@ -17,6 +17,7 @@ from holdfast.localcloud.hyperpod.instances.memory import Memory, Return
 from holdfast.localcloud.hyperpod.lifecycle import PROVISIONING_LOG, Bundles, LifecycleError, Script
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import (
+    ATTACHING,
     CHECKING,
     COMPUTE,
     CONTROLLER,
@@ -364,6 +365,12 @@ class Procedure:
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="software update")
         self._destroy()
         self._report(status=SYSTEM_UPDATING, events=[updating(self.cluster, self.instance)])
+
+    def detach(self) -> None:
+        """Remove the root of the instance; the service names its new group, and the next decision boots it there."""
+        self._event(kinds.NODE_MOVING, evidence="MoveClusterNodes was called")
+        self._destroy()
+        self._report(status=ATTACHING, events=[])
 
     def _jobs(self) -> str:
         """Jobs of the node: Slurm requeues them, and forgets where they were, when it is set DOWN."""

@@ -1,6 +1,7 @@
 """Clusters, instances and file systems as the APIs describe them, and HyperPod's failure messages. Pure."""
 
 from holdfast.localcloud.hyperpod.model.clusters import (
+    ATTACHING,
     CHECKING,
     COMPUTE,
     CONTROLLER,
@@ -47,6 +48,7 @@ from holdfast.localcloud.hyperpod.model.messages import (
 )
 
 __all__ = [
+    "ATTACHING",
     "CHECKING",
     "COMPUTE",
     "CONTROLLER",

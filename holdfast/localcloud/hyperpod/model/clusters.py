@@ -13,6 +13,8 @@ _HOST_NAME = re.compile(r"ip-(\d+)-(\d+)-(\d+)-(\d+)")
 PENDING, RUNNING, FAILURE = "Pending", "Running", "Failure"
 SHUTTING_DOWN, NOT_FOUND = "ShuttingDown", "NotFound"
 CHECKING = "DeepHealthCheckInProgress"
+DETACHING, ATTACHING = "DetachInProgress", "AttachInProgress"
+"""Of an instance that moves to another group."""
 SYSTEM_UPDATING = "SystemUpdating"
 """Of an instance, and of a cluster, while its software is updated."""
 
