@@ -139,12 +139,19 @@ def network(
         second_availability_zone=settings.control_plane_availability_zone,
         availability_zone_id=settings.availability_zone_id,
         second_availability_zone_id=settings.control_plane_availability_zone_id,
-        instance_groups=groups,
+        additional_availability_zones=settings.additional_availability_zones,
+        instance_groups=[group for group in groups if group.name in in_first_zone(environment)],
         orchestrator=environment.orchestrator,
         egress=settings.egress,
         flow_logs=flow_logs,
         removal_policy=removal_policy(environment.storage),
     )
+
+
+def in_first_zone(environment: config.Environment) -> set[str]:
+    """Names of groups in the zone of the file system."""
+    first = environment.network.availability_zone
+    return {group.name for group in environment.cluster.instance_groups if group.availability_zone in (None, first)}
 
 
 def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork, *, closed: bool) -> IHyperPodNetwork:

@@ -14,6 +14,11 @@ def second_zone_place(network: Settings) -> str:
     return network.at(by_id if network.is_set(by_id) else "control_plane_availability_zone")
 
 
+def _zoned(file: Settings) -> list[Settings]:
+    groups = file.cluster.instance_groups
+    return [] if groups is UNRESOLVED else [group for group in groups if group.is_set("availability_zone")]
+
+
 def environment_file(file: Settings) -> EnvironmentFile:
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
@@ -26,6 +31,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "cloud": "cloud",
             "new_network": "network",
             "existing_network": "network",
+            "further_zones": network.at("additional_availability_zones"),
             "control_plane_zone": second_zone_place(network),
             "control_plane_subnets": "network.existing.control_plane_subnet_ids",
             "orchestrators": "slurm",
@@ -56,6 +62,10 @@ def environment_file(file: Settings) -> EnvironmentFile:
         cloud=file.cloud,
         new_network=network.is_set("cidr"),
         existing_network=network.is_set("existing"),
+        first_zone=network.availability_zone,
+        further_zones=network.additional_availability_zones,
+        group_zones={group.at("availability_zone"): group.availability_zone for group in _zoned(file)},
+        placed_twice=tuple(group.at("availability_zone") for group in _zoned(file) if group.override_vpc is not None),
         control_plane_zone=network.control_plane_availability_zone or network.control_plane_availability_zone_id,
         control_plane_subnets=0 if existing is None else _count(existing.control_plane_subnet_ids),
         orchestrators=tuple(name for name in ("slurm", "eks") if file.is_set(name)),
