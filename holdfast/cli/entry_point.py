@@ -54,6 +54,7 @@ _VERBS: Mapping[str, _Verb] = {
         "holdfast import --cluster my-cluster --output my-cluster.yaml",
     ),
     "up": _verb("Deployments", "deployment.up:up", "sudo holdfast up local"),
+    "upgrade": _verb("Deployments", "cluster.upgrade:upgrade", "sudo holdfast upgrade local --group workers --dry-run"),
     "use": _verb("Deployments", "deployment.use:use", "holdfast use lab"),
     "down": _verb("Deployments", "deployment.down:down", "sudo holdfast down"),
     "env": _verb("Deployments", "deployment.env:env", 'eval "$(holdfast env)"'),

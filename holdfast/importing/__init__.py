@@ -4,7 +4,9 @@ from holdfast.importing.account import (
     NOTHING_DEPLOYED,
     DeployedStack,
     ObservedCluster,
+    count_remarks,
     deployed_environment,
+    live_counts,
     read_cluster,
 )
 from holdfast.importing.conversion import from_observed, from_samples
@@ -18,9 +20,11 @@ __all__ = [
     "Note",
     "ObservedCluster",
     "Part",
+    "count_remarks",
     "deployed_environment",
     "from_observed",
     "from_samples",
+    "live_counts",
     "read_cluster",
     "render",
 ]

@@ -135,6 +135,7 @@ def network(scope: Construct, environment: config.Environment, *, key: kms.IKey 
         second_availability_zone=settings.control_plane_availability_zone,
         availability_zone_id=settings.availability_zone_id,
         second_availability_zone_id=settings.control_plane_availability_zone_id,
+        additional_availability_zones=settings.additional_availability_zones,
         orchestrator=environment.orchestrator,
         egress=settings.egress,
         flow_logs=flow_logs,

@@ -1,6 +1,7 @@
 """From the instance groups of an environment to those of the constructs. Names and shapes only, nothing is decided."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -15,6 +16,8 @@ from holdfast_constructs import (
     BatchSize,
     Deployment,
     EbsVolume,
+    HyperPodNetwork,
+    IHyperPodNetwork,
     ILifecycleScripts,
     InstanceGroup,
     LifecycleBundle,
@@ -41,6 +44,23 @@ class Groups(Construct):
     def instance_groups(self) -> list[InstanceGroup]:
         """All groups, without the file systems that they mount."""
         return [self._group(group) for group in self._environment.cluster.instance_groups]
+
+    def placed(self, groups: Sequence[InstanceGroup], network: IHyperPodNetwork) -> list[InstanceGroup]:
+        """Groups with the subnet of their zone, where it is not the cluster's."""
+        zones = {group.name: group.availability_zone for group in self._environment.cluster.instance_groups}
+        return [self._in_zone(group, zones[group.name], network) for group in groups]
+
+    def _in_zone(self, group: InstanceGroup, zone: str | None, network: IHyperPodNetwork) -> InstanceGroup:
+        if zone is None or zone == self._environment.network.availability_zone:
+            return group
+        subnets = network.zone_subnets if isinstance(network, HyperPodNetwork) else {}
+        if zone not in subnets:
+            raise ValueError(
+                f"instance group '{group.name}': got availability_zone {zone}; allowed: "
+                f"{', '.join([str(self._environment.network.availability_zone), *subnets])}"
+            )
+        place = OverrideVpc(subnets=[subnets[zone]], security_groups=[network.security_group])
+        return replace(group, override_vpc=place)
 
     def restricted_instance_groups(self) -> list[RestrictedInstanceGroup]:
         return [

@@ -85,6 +85,7 @@ class HyperPodStack(Stack):
         settings = Groups(self, "Groups", environment=environment)
         groups = settings.instance_groups()
         ground = foundations.foundations(self, environment)
+        groups = settings.placed(groups, ground.network)
         image, agent = TrainingImage(self, environment), health_agent_image(self, environment)
         operator = operator_image(self, environment)
         experiments = watch.Experiments(self, environment, ground=ground)

@@ -6,6 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 from footing import ready_network, service_role
 from unchecked_clients import unchecked_clients
+from waiting import eventually
 
 LIFECYCLE = {"SourceS3Uri": "s3://sagemaker-lifecycle/abc", "OnCreate": "on_create.sh"}
 BATCH = {"RollingUpdatePolicy": {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 1}}}
@@ -195,23 +196,71 @@ def test_restricted_groups_are_listed_apart_and_updated(client, place, on_eks, c
     assert (environment["CurrentFSxLustreDeletionPolicy"], environment["CurrentFSxLustreConfig"]) == ("Keep", lustre)
 
 
-def test_software_is_updated_by_replacing_the_nodes_of_the_groups(client, on_slurm, clean):
+def test_software_is_updated_in_the_named_groups_alone(client, on_slurm, clean):
     sagemaker = client("sagemaker")
     sagemaker.create_cluster(**on_slurm)
-    before = {node["InstanceId"]: node["InstanceGroupName"] for node in nodes(sagemaker)}
-    sagemaker.update_cluster_software(
-        ClusterName="lab", InstanceGroups=[{"InstanceGroupName": "workers", "ImageReleaseVersion": "2.0.0"}]
-    )
-    after = {node["InstanceId"]: node["InstanceGroupName"] for node in nodes(sagemaker)}
+    before = [node["InstanceId"] for node in nodes(sagemaker)]
+    groups = [{"InstanceGroupName": "workers", "ImageReleaseVersion": "2.0.0"}]
+    sagemaker.update_cluster_software(ClusterName="lab", InstanceGroups=groups)
     told = sagemaker.describe_cluster(ClusterName="lab")
 
-    assert set(before) & set(after) == {i for i, kind in before.items() if kind == "head"}
-    assert len(after) == len(before)
+    assert [node["InstanceId"] for node in nodes(sagemaker)] == before
     assert told["ClusterStatus"] == "InService"
+    assert "CurrentImageReleaseVersion" not in told["InstanceGroups"][0]
     assert told["InstanceGroups"][1]["CurrentImageReleaseVersion"] == "2.0.0"
     assert told["InstanceGroups"][1]["SoftwareUpdateStatus"] == "Succeeded"
     with pytest.raises(ClientError, match="Instance group 'none' does not exist"):
         sagemaker.update_cluster_software(ClusterName="lab", InstanceGroups=[{"InstanceGroupName": "none"}])
+
+
+BATCHES = {
+    "RollingUpdatePolicy": {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 1}},
+    "WaitIntervalInSeconds": 3600,
+    "AutoRollbackConfiguration": [{"AlarmName": "errors"}],
+}
+
+
+@pytest.mark.documented("HP-121")
+def test_an_alarm_in_the_wait_after_a_batch_rolls_the_group_back(client, on_eks, clean):
+    sagemaker, cloudwatch = client("sagemaker"), client("cloudwatch")
+    cloudwatch.set_alarm_state(AlarmName="errors", StateValue="OK", StateReason="a test")
+    sagemaker.create_cluster(**on_eks)
+    groups = [{"InstanceGroupName": "workers", "ImageReleaseVersion": "2.0.0"}]
+    eventually(lambda: {node["InstanceStatus"]["Status"] for node in nodes(sagemaker)} == {"Running"})
+    sagemaker.update_cluster_software(ClusterName="lab", InstanceGroups=groups, DeploymentConfig=BATCHES)
+    try:
+        assert software(sagemaker) == ("SystemUpdating", "InProgress")
+        assert sorted(versions(sagemaker)) == ["1.2.3", "2.0.0"], "one batch of one"
+        cloudwatch.set_alarm_state(AlarmName="errors", StateValue="ALARM", StateReason="a test")
+        assert software(sagemaker) == ("InService", "RollbackComplete")
+    finally:
+        cloudwatch.set_alarm_state(AlarmName="errors", StateValue="OK", StateReason="a test")
+    told = sagemaker.describe_cluster(ClusterName="lab")
+    assert told["FailureMessage"] == "The alarm 'errors' of AutoRollbackConfiguration is in ALARM state."
+    assert versions(sagemaker) == ["1.2.3", "1.2.3"]
+
+
+@pytest.mark.documented("HP-121")
+def test_slurm_has_no_batches(client, on_slurm, clean):
+    sagemaker = client("sagemaker")
+    sagemaker.create_cluster(**on_slurm)
+    with pytest.raises(ClientError, match="batches are available with Amazon EKS only"):
+        sagemaker.update_cluster_software(ClusterName="lab", DeploymentConfig={"WaitIntervalInSeconds": 1})
+
+
+def software(sagemaker):
+    told = sagemaker.describe_cluster(ClusterName="lab")
+    group = next(one for one in told["InstanceGroups"] if one["InstanceGroupName"] == "workers")
+    return told["ClusterStatus"], group["SoftwareUpdateStatus"]
+
+
+def versions(sagemaker):
+    details = [
+        sagemaker.describe_cluster_node(ClusterName="lab", NodeId=node["InstanceId"])["NodeDetails"]
+        for node in nodes(sagemaker)
+        if node["InstanceGroupName"] == "workers"
+    ]
+    return [one.get("CurrentImageReleaseVersion", "") for one in details]
 
 
 def test_what_orchestrates_a_cluster_stays(client, place, on_slurm, clean):

@@ -205,11 +205,84 @@ def test_a_report_from_before_new_software_was_asked_for_does_not_end_the_update
     before = [name for name, _ in nodes(sagemaker)]
 
     post(aws, cluster_arn=sagemaker.arn, cluster_status="InService")
-    assert status(sagemaker)[0] == "Updating"
+    assert status(sagemaker)[0] == "SystemUpdating"
 
-    new = [{"instance_id": f"i-new{name}", "replaces": name, "status": "Running"} for name in before]
-    post(aws, cluster_arn=sagemaker.arn, nodes=new, cluster_status="InService")
+    updated(aws, sagemaker, *before)
     assert status(sagemaker)[0] == "InService"
+    assert [name for name, _ in nodes(sagemaker)] == before
+
+
+# --- software updates
+
+
+def updated(aws, sagemaker, *names, ended="Running", **more):
+    """The control plane has given these nodes a new root volume."""
+    for told in ({"status": "SystemUpdating"}, {"status": ended, **more}):
+        post(aws, cluster_arn=sagemaker.arn, nodes=[{"instance_id": name, **told} for name in names])
+
+
+def asked_for(aws, action):
+    return [one["instance_id"] for one in get(aws, "requests")["requests"] if one["action"] == action]
+
+
+def software(sagemaker):
+    (group,) = sagemaker.describe_cluster(ClusterName="lab")["InstanceGroups"]
+    return group["Status"], group["SoftwareUpdateStatus"], group.get("CurrentImageReleaseVersion")
+
+
+def update_software(sagemaker, version="2.0.0", **deployment):
+    sagemaker.update_cluster_software(
+        ClusterName="lab",
+        InstanceGroups=[{"InstanceGroupName": "g", "ImageReleaseVersion": version}],
+        **({"DeploymentConfig": deployment} if deployment else {}),
+    )
+
+
+@pytest.mark.documented("HP-117", "HP-118")
+def test_new_software_goes_to_all_nodes_of_a_group_at_once_under_the_same_ids(aws, sagemaker):
+    all_running(aws, sagemaker)
+    names = [name for name, _ in nodes(sagemaker)]
+    update_software(sagemaker)
+    assert asked_for(aws, "update") == names
+    updated(aws, sagemaker, names[0])
+    assert software(sagemaker) == ("SystemUpdating", "InProgress", None)
+    updated(aws, sagemaker, *names[1:])
+    assert software(sagemaker) == ("InService", "Succeeded", "2.0.0")
+    told = sagemaker.describe_cluster_node(ClusterName="lab", NodeId=names[0])["NodeDetails"]
+    assert told["CurrentImageReleaseVersion"] == "2.0.0"
+    assert told["LastSoftwareUpdateTime"] > told["LaunchTime"]
+
+
+@pytest.mark.documented("HP-119")
+def test_software_that_the_nodes_have_changes_nothing(aws, sagemaker):
+    all_running(aws, sagemaker)
+    names = [name for name, _ in nodes(sagemaker)]
+    update_software(sagemaker)
+    updated(aws, sagemaker, *names)
+    update_software(sagemaker)
+    assert (asked_for(aws, "update"), software(sagemaker)[1], status(sagemaker)[0]) == ([], "Succeeded", "InService")
+    sagemaker.update_cluster_software(ClusterName="lab")
+    assert (asked_for(aws, "update"), status(sagemaker)[0]) == ([], "InService")
+
+
+@pytest.mark.documented("HP-120")
+def test_a_node_that_fails_puts_the_nodes_before_it_back_and_the_message_names_it(aws, sagemaker):
+    all_running(aws, sagemaker)
+    first, second = (name for name, _ in nodes(sagemaker))
+    update_software(sagemaker)
+    updated(aws, sagemaker, first)
+    updated(aws, sagemaker, second, ended="Failure", message="the script failed")
+    assert software(sagemaker)[1] == "RollbackInProgress"
+    assert asked_for(aws, "update") == [first, second]
+    updated(aws, sagemaker, first, second)
+    assert software(sagemaker) == ("InService", "RollbackComplete", None)
+    told = sagemaker.describe_cluster(ClusterName="lab")
+    assert told["FailureMessage"] == f"The software update of instance {second} failed: the script failed"
+
+    update_software(sagemaker)
+    for _ in range(2):
+        updated(aws, sagemaker, first, second, ended="Failure", message="again")
+    assert software(sagemaker)[1] == "Failed"
 
 
 # --- what is under way with a node

@@ -1,8 +1,10 @@
 """A cluster on EKS with real nodes: they boot and run their lifecycle scripts, and no Slurm is formed."""
 
 import threading
+from pathlib import Path
 
 import boto3
+import botocore.session
 import pytest
 from footing import ready_network, service_role
 from waiting import eventually
@@ -13,6 +15,7 @@ from holdfast.localcloud.nodes import Fleet
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
+MODELS = Path(__file__).parents[2] / "holdfast/localcloud/aws/host/models"
 ON_CREATE = b"#!/bin/bash\nset -eu\n! command -v kubelet\ntouch /etc/created\n"
 BROKEN = b"#!/bin/bash\nexit 3\n"
 
@@ -82,7 +85,8 @@ class Lab:
     def settled(self, name):
         return eventually(
             lambda: (
-                self.status(name) not in ("Creating", "Updating") and self.sagemaker.describe_cluster(ClusterName=name)
+                self.status(name) not in ("Creating", "Updating", "SystemUpdating")
+                and self.sagemaker.describe_cluster(ClusterName=name)
             )
         )
 
@@ -105,7 +109,7 @@ def lab(tmp_path_factory):
     made.stop()
 
 
-def test_nodes_boot_run_their_scripts_and_are_replaced_for_new_software(lab):
+def test_nodes_boot_run_their_scripts_and_have_new_software_under_the_same_ids(lab):
     lab.create("lab")
     assert lab.settled("lab")["ClusterStatus"] == "InService"
     before = lab.nodes("lab")
@@ -125,7 +129,32 @@ def test_nodes_boot_run_their_scripts_and_are_replaced_for_new_software(lab):
     assert told["ClusterStatus"] == "InService"
     assert told["InstanceGroups"][0]["SoftwareUpdateStatus"] == "Succeeded"
     assert set(after.values()) == {"Running"}
-    assert not before.keys() & after.keys()
+    assert before.keys() == after.keys()
+
+
+def test_a_node_that_moves_to_another_cluster_has_a_new_root_and_runs_the_scripts_there(lab):
+    session = botocore.session.Session()
+    session.set_config_variable("data_path", str(MODELS))  # the operation is newer than the installed botocore
+    sagemaker = boto3.session.Session(botocore_session=session).client(
+        "sagemaker", region_name="us-west-2", **lab.aws.client_arguments
+    )
+    for name in ("one", "two"):
+        lab.create(name, NodeProvisioningMode="Continuous")
+    eventually(lambda: all([*lab.nodes(name).values()] == ["Running"] * 2 for name in ("one", "two")))
+    arns = {name: sagemaker.describe_cluster(ClusterName=name)["ClusterArn"] for name in ("one", "two")}
+    moved, stays = lab.nodes("one")
+    lab.fleet.node(moved).write_file("/root/mark", b"1")
+    places = {"SourceInstanceGroupName": "workers", "TargetInstanceGroupName": "workers"}
+    sagemaker.move_cluster_nodes(SourceClusterArn=arns["one"], TargetClusterArn=arns["two"], NodeIds=[moved], **places)
+    eventually(lambda: lab.nodes("two").get(moved) == "Running")
+    node = lab.fleet.node(moved)
+    kept = node.run(["sh", "-c", "test -e /etc/created && ! test -e /root/mark"], timeout_s=10).returncode
+    one, two = lab.nodes("one"), lab.nodes("two")
+    for name in ("one", "two"):
+        lab.delete(name)
+
+    assert kept == 0
+    assert (one, len(two)) == ({stays: "Running"}, 3)
 
 
 def test_with_continuous_provisioning_failing_nodes_do_not_fail_the_cluster(lab):

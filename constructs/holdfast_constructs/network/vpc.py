@@ -1,7 +1,7 @@
 """Network of a cluster: one zone, one private subnet for nodes, and the security group for EFA."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 from aws_cdk import Acknowledgment, CfnResource, RemovalPolicy, Stack, Validations
@@ -15,6 +15,8 @@ from holdfast_constructs.network.endpoints import HTTPS, SERVICES, InterfaceEndp
 from holdfast_constructs.network.zone import Zone
 
 SMALL_SUBNET_PREFIX = 28
+MOST_FURTHER_ZONES = 2
+"""Eighths of the block between the NAT gateway's subnet and those of the control plane."""
 Egress = Literal["nat", "none"]
 
 
@@ -47,7 +49,7 @@ class IHyperPodNetwork(IConstruct, Protocol):
 
 class HyperPodNetwork(Construct):
     """
-    VPC with nodes in one availability zone, because EFA does not cross zones.
+    VPC with nodes in one availability zone, because EFA does not cross zones; groups may be in further zones.
 
     The nodes' subnet is the first half of the block: a subnet cannot be resized, and one sized by the groups would be
     replaced, with the cluster, when a group grows. Rule HF209 judges whether the groups fit.
@@ -59,6 +61,8 @@ class HyperPodNetwork(Construct):
     subnets: Sequence[ec2.ISubnet]
     security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
+    zone_subnets: Mapping[str, ec2.ISubnet]
+    """Private subnets of further zones, by name, for groups with ``override_vpc``."""
     closed: bool
 
     def __init__(
@@ -72,6 +76,7 @@ class HyperPodNetwork(Construct):
         second_availability_zone: str | None = None,
         availability_zone_id: str | None = None,
         second_availability_zone_id: str | None = None,
+        additional_availability_zones: Sequence[str] = (),
         egress: Egress = "nat",
         flow_logs: logs.ILogGroup | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
@@ -86,6 +91,7 @@ class HyperPodNetwork(Construct):
             orchestrator: Default: "slurm". Nodes of "eks" need more endpoints in a closed network.
             second_availability_zone: Adds ``control_plane_subnets``, for EKS or a database.
             availability_zone_id: Such as ``use1-az4``, the same in all accounts.
+            additional_availability_zones: Each adds one of ``zone_subnets``, an eighth of the block; at most two.
             egress: Default: "nat". "none": nodes reach AWS only through endpoints.
             flow_logs: Destination for accepted and rejected traffic. Default: none.
             removal_policy: Default: DESTROY. RETAIN_ON_UPDATE_OR_DELETE keeps VPC, subnets and security group, which a
@@ -114,6 +120,7 @@ class HyperPodNetwork(Construct):
         self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
         for subnet in (*self.vpc.private_subnets, *self.vpc.isolated_subnets, *self.vpc.public_subnets):
             first.apply(subnet)
+        self.zone_subnets = self._zone_subnets(cidr, first, additional_availability_zones, nat=nat)
         self.security_group = self._security_group(cidr, egress)
         self.subnets, self.security_groups = (self.subnet,), (self.security_group,)
         if flow_logs is not None:
@@ -198,6 +205,38 @@ class HyperPodNetwork(Construct):
             for index, zone in enumerate(zones, start=1)
         )
 
+    def _zone_subnets(self, cidr: str, first: Zone, zones: Sequence[str], *, nat: bool) -> Mapping[str, ec2.ISubnet]:
+        if len({first.name, *zones}) <= len(zones) or len(zones) > MOST_FURTHER_ZONES:
+            raise ValueError(
+                f"network: got additional_availability_zones {', '.join(zones)} beside {first.name}; allowed: at most "
+                f"{MOST_FURTHER_ZONES}, each once"
+            )
+        second_half = list(ipaddress.IPv4Network(cidr).subnets())[1]
+        blocks = list(second_half.subnets(prefixlen_diff=2))[1:]
+        made = {}
+        for index, (zone, block) in enumerate(zip(zones, blocks, strict=False), start=1):
+            subnet = made[zone] = ec2.PrivateSubnet(
+                self,
+                f"ZoneSubnet{index}",
+                vpc_id=self.vpc.vpc_id,
+                availability_zone=zone,
+                cidr_block=str(block),
+                map_public_ip_on_launch=False,
+            )
+            if nat:
+                gateway = self.vpc.public_subnets[0].node.find_child("NATGateway")
+                assert isinstance(gateway, ec2.CfnNatGateway)
+                subnet.add_default_nat_route(gateway.ref)
+        if made:
+            ec2.GatewayVpcEndpoint(
+                self,
+                "ZonesS3",
+                vpc=self.vpc,
+                service=ec2.GatewayVpcEndpointAwsService.S3,
+                subnets=[ec2.SubnetSelection(subnets=[*made.values()])],
+            )
+        return made
+
     def _security_group(self, cidr: str, egress: Egress) -> ec2.ISecurityGroup:
         group = ec2.SecurityGroup(
             self,
@@ -220,7 +259,7 @@ class HyperPodNetwork(Construct):
         for construct in (
             self.vpc.node.default_child,
             self.subnet.node.default_child,
-            *(subnet.node.default_child for subnet in self.control_plane_subnets),
+            *(subnet.node.default_child for subnet in (*self.control_plane_subnets, *self.zone_subnets.values())),
             *self.security_group.node.find_all(),
         ):
             if isinstance(construct, CfnResource):

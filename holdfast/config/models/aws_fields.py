@@ -87,6 +87,13 @@ AvailabilityZone = Annotated[
         "us-west-2a",
     ),
 ]
+AdditionalZones = Annotated[
+    tuple[AvailabilityZone, ...],
+    # Left out of a stack's metadata where there are none, so that existing templates stay as they are.
+    Field(max_length=2, strict=False, exclude_if=lambda zones: not zones),
+    Allowed("a list of at most 2 names of availability zones", ["us-west-2b"], code="HF248"),
+]
+GroupZone = Annotated[AvailabilityZone | None, Field(exclude_if=lambda zone: zone is None)]
 AvailabilityZoneId = Annotated[
     str,
     Field(pattern=r"^[a-z]{2,5}\d(-[a-z]{2,5}\d)?-az\d{1,2}$"),

@@ -138,6 +138,9 @@ class InstanceGroup(Model):
     has it"""
     override_vpc: Annotated[OverrideVpc | None, Property(GROUP, "OverrideVpcConfig")] = None
     """Subnets and security groups of this group. Default: those of the cluster"""
+    availability_zone: aws.GroupZone = None
+    """Zone of the group's nodes, one of the network's. It cannot be changed later.
+    Default: network.availability_zone"""
     scheduled_update: Annotated[ScheduledUpdate | None, Property(GROUP, "ScheduledUpdateConfig")] = None
     """Updates of the AMI on a schedule. Default: none, updates are yours to start"""
     auto_patch: Annotated[AutoPatch | None, Property(GROUP, "AutoPatchConfig")] = None

@@ -34,7 +34,7 @@ class ExistingNetwork(Model):
 
 
 class Network(Model):
-    """The VPC and the one subnet that the nodes live in; EFA does not cross availability zones."""
+    """The VPC and the subnets that the nodes live in, one for each zone; EFA does not cross availability zones."""
 
     cidr: fields.Cidr | None = None
     """IPv4 block of the VPC. Its first half is the nodes' subnet and must have room for the instance groups; neither
@@ -45,6 +45,9 @@ class Network(Model):
     availability_zone_id: aws.AvailabilityZoneId | None = None
     """The same by the id of the zone, as capacity is offered: names of zones differ between accounts. Default: none,
     availability_zone or network.existing is given"""
+    additional_availability_zones: aws.AdditionalZones = ()
+    """Further zones with a private subnet for nodes, an eighth of cidr each, in a VPC made here. A group names its zone
+    with availability_zone; the file system stays in network.availability_zone. Default: none"""
     control_plane_availability_zone: aws.AvailabilityZone | None = None
     """A second zone for what requires two, the network interfaces of EKS and Slurm's accounting database: required with
     either in a VPC made here. Default: none"""

@@ -40,7 +40,7 @@ def deployed_environment(
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     try:
-        asked = _client(region=region, arguments=client or {}, timeout_s=timeout_s)
+        asked = aws_client("cloudformation", region=region, arguments=client or {}, timeout_s=timeout_s)
         status = asked.describe_stacks(StackName=stack_name)["Stacks"][0]["StackStatus"]
         if status in NOTHING_DEPLOYED:
             return DeployedStack(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
@@ -60,10 +60,10 @@ def deployed_environment(
     return DeployedStack(state="read", environment=environment, stack_status=status)
 
 
-def _client(*, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:
+def aws_client(service: str, *, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:
     import botocore.session
     from botocore.config import Config
 
     config = Config(connect_timeout=timeout_s, read_timeout=timeout_s, retries={"total_max_attempts": 1})
     session = botocore.session.get_session()
-    return session.create_client("cloudformation", region_name=region, config=config, **arguments)
+    return session.create_client(service, region_name=region, config=config, **arguments)

@@ -110,6 +110,21 @@ NETWORK = (
         ),
     ),
     Policy(
+        settings=("network.additional_availability_zones",),
+        effect=Effect.IN_PLACE,
+        reason="a subnet of each further zone is made or removed",
+        source=SUBNET,
+        cases=(
+            Case(
+                when="a zone is removed or moves in the list",
+                holds=lambda edit: tuple(edit.new or ())[: len(edit.old or ())] != tuple(edit.old or ()),
+                effect=Effect.REFUSED,
+                reason="the subnet is in use, or another one would get its addresses",
+                action="keep the zones in their order, and add new ones at the end",
+            ),
+        ),
+    ),
+    Policy(
         settings=("network.control_plane_availability_zone", "network.control_plane_availability_zone_id"),
         effect=Effect.IN_PLACE,
         reason="a subnet in a second zone is made or removed",

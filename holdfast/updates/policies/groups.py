@@ -197,10 +197,13 @@ GROUPS = (
         source=GROUP_API,
     ),
     Policy(
-        settings=tuple(
-            f"{group}.override_vpc{leaf}"
-            for group in (GROUP, RESTRICTED)
-            for leaf in ("", ".subnet_ids", ".security_group_ids")
+        settings=(
+            *(
+                f"{group}.override_vpc{leaf}"
+                for group in (GROUP, RESTRICTED)
+                for leaf in ("", ".subnet_ids", ".security_group_ids")
+            ),
+            f"{GROUP}.availability_zone",
         ),
         effect=Effect.REFUSED,
         reason="subnets and security groups of a group are set when it is made",

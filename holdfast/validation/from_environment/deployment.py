@@ -8,7 +8,7 @@ from holdfast.catalog import CLUSTER, FILE_SYSTEM, limits
 from holdfast.validation.cloudformation import UNRESOLVED, Graph, Template, Values
 from holdfast.validation.from_environment.file import environment_file, second_zone_place
 from holdfast.validation.from_environment.governance import governance
-from holdfast.validation.from_environment.groups import instance_group, restricted_group
+from holdfast.validation.from_environment.groups import instance_group, restricted_group, zone_subnet
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
@@ -84,7 +84,7 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluste
     groups: Any = UNRESOLVED
     if settings.instance_groups is not UNRESOLVED:
         pairs = zip(read.instance_groups, settings.instance_groups, strict=True)
-        groups = tuple(_beside_properties(file, group, setting, modes) for group, setting in pairs)
+        groups = tuple(_beside_properties(file, group, setting, modes, vpc) for group, setting in pairs)
     return read.changed(
         instance_groups=groups,
         vpc=vpc,
@@ -94,11 +94,19 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluste
     )
 
 
-def _beside_properties(file: Settings, group: InstanceGroup, setting: Settings, modes: LifecycleModes) -> InstanceGroup:
-    """Group with what AWS does not get."""
+def _beside_properties(
+    file: Settings, group: InstanceGroup, setting: Settings, modes: LifecycleModes, vpc: VpcConfig
+) -> InstanceGroup:
+    """Group with what AWS does not get, or not from a file."""
+    placed = _zone_vpc(file.network, setting, vpc)
     unknown = file.eks is None and file.storage.lustre is not None and setting.mount_lustre is UNRESOLVED
     return group.changed(
-        places={**setting.places_in(InstanceGroup), **group.places},
+        places={
+            **setting.places_in(InstanceGroup),
+            **group.places,
+            **({} if placed is None else {"override_vpc": placed.path}),
+        },
+        override_vpc=vars(group)["override_vpc"] if placed is None else placed,
         spare_count=setting.spare_count,
         lifecycle=modes.with_scripts(vars(group)["lifecycle"], setting),
         mounts=UNRESOLVED if unknown else vars(group)["mounts"],
@@ -124,6 +132,7 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
                 mounts=mounts_of(file, group),
                 lifecycle=modes.properties(group),
                 lifecycle_place=modes.place(group),
+                first_zone=file.network.availability_zone,
             )
             for group in groups
         ],
@@ -254,6 +263,24 @@ def _nodes_subnet(network: Settings) -> Subnet:
         cidr=_half(network, 0),
         public=False,
     )
+
+
+def _zone_vpc(network: Settings, group: Settings, nodes: VpcConfig) -> VpcConfig | None:
+    """Subnet of a group's zone: the second or third quarter of the block's second half. None: the first zone."""
+    zone, zones = group.availability_zone, network.additional_availability_zones
+    if UNRESOLVED in (zone, zones) or zone not in zones or group.override_vpc is not None:
+        return None
+    half, place = _half(network, 1), group.at("availability_zone")
+    quarters = () if half is UNRESOLVED else list(ipaddress.IPv4Network(half).subnets(prefixlen_diff=2))
+    subnet = Subnet(
+        path=place,
+        places={"cidr": network.at("cidr")},
+        id=zone_subnet(zone),
+        availability_zone=zone,
+        cidr=str(quarters[1 + zones.index(zone)]) if quarters else UNRESOLVED,
+        public=False,
+    )
+    return VpcConfig(path=place, subnets=(subnet,), security_groups=nodes.security_groups)
 
 
 def _zone(network: Settings, name: str) -> Any:

@@ -16,6 +16,11 @@ def second_zone_place(network: Settings) -> str:
     return network.at(by_id if network.is_set(by_id) else "control_plane_availability_zone")
 
 
+def _zoned(file: Settings) -> list[Settings]:
+    groups = file.cluster.instance_groups
+    return [] if groups is UNRESOLVED else [group for group in groups if group.is_set("availability_zone")]
+
+
 def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
@@ -28,6 +33,10 @@ def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
             "cloud": "cloud",
             "new_network": "network",
             "existing_network": "network",
+            "first_zone": network.at("availability_zone"),
+            "group_zones": "cluster.instance_groups",
+            "placed_twice": "cluster.instance_groups",
+            "further_zones": network.at("additional_availability_zones"),
             "control_plane_zone": second_zone_place(network),
             "control_plane_subnets": "network.existing.control_plane_subnet_ids",
             "orchestrators": "slurm",
@@ -59,6 +68,10 @@ def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
         cloud=file.cloud,
         new_network=network.is_set("cidr"),
         existing_network=network.is_set("existing"),
+        first_zone=network.availability_zone,
+        further_zones=network.additional_availability_zones,
+        group_zones={group.at("availability_zone"): group.availability_zone for group in _zoned(file)},
+        placed_twice=tuple(group.at("availability_zone") for group in _zoned(file) if group.override_vpc is not None),
         control_plane_zone=network.control_plane_availability_zone or network.control_plane_availability_zone_id,
         control_plane_subnets=0 if existing is None else _count(existing.control_plane_subnet_ids),
         orchestrators=tuple(name for name in ("slurm", "eks") if file.is_set(name)),

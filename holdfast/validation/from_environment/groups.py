@@ -16,7 +16,14 @@ from holdfast.validation.translation import (
 from holdfast.validation.translation import instance_group as translated
 
 
-def instance_group(group: Settings, *, mounts: list[Properties], lifecycle: Any, lifecycle_place: str) -> Properties:
+def zone_subnet(zone: str) -> str:
+    """Name of the subnet of a further zone, as properties refer to it."""
+    return f"nodes-{zone}"
+
+
+def instance_group(
+    group: Settings, *, mounts: list[Properties], lifecycle: Any, lifecycle_place: str, first_zone: Any
+) -> Properties:
     slurm = group.slurm
     partition = None if slurm is None else slurm.partition
     return translated(
@@ -33,7 +40,7 @@ def instance_group(group: Settings, *, mounts: list[Properties], lifecycle: Any,
         lifecycle=lifecycle,
         node_type=None if slurm is None else slurm.node_type,
         partitions=partition if partition in (None, UNRESOLVED) else [partition],
-        override_vpc=_override(group.override_vpc),
+        override_vpc=_placed(group, first_zone),
         scheduled_update=_scheduled(group.scheduled_update),
     )
 
@@ -65,6 +72,18 @@ def _volumes(group: Settings) -> list[Properties]:
 def _volume(group: Settings, kms_key: Any) -> Properties:
     places = {"kms_key": f"{group.path}.volume_kms_key"}
     return ebs_volume(path=group.at("volume_gib"), places=places, size_gib=group.volume_gib, kms_key=kms_key)
+
+
+def _placed(group: Settings, first_zone: Any) -> Properties | None:
+    """Subnets of a group: its own, or that of its zone in a new network."""
+    zone = group.availability_zone
+    if group.override_vpc is not None or zone in (None, UNRESOLVED, first_zone):
+        return _override(group.override_vpc)
+    place = group.at("availability_zone")
+    return vpc_config(
+        path=place, subnets=[zone_subnet(zone)], subnets_path=place, security_groups=["nodes"],
+        security_groups_path=place,
+    )  # fmt: skip
 
 
 def _override(settings: Settings | None) -> Properties | None:

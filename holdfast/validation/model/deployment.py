@@ -106,6 +106,12 @@ class EnvironmentFile(Item):
     """Whether ``network.cidr`` is there."""
     existing_network: bool
     """Whether ``network.existing`` is there."""
+    first_zone: str | None
+    further_zones: tuple[str, ...]
+    group_zones: Mapping[str, str]
+    """Path of a group's zone -> the zone."""
+    placed_twice: tuple[str, ...]
+    """Paths of zones of groups that have subnets of their own."""
     control_plane_zone: str | None
     control_plane_subnets: int
     """How many of an existing network are named."""

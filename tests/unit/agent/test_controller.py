@@ -79,6 +79,37 @@ def test_a_replacement_that_was_asked_for_is_no_loss() -> None:
     assert told(story.look(instance("b", "Pending"))) == [(kinds.NODE_REPLACING, "a")]
 
 
+BOOTS = {"before": "2026-11-01T10:00:00", "after": "2026-11-01T11:00:00"}
+
+
+def silent(boot: str = "before") -> tuple[SlurmNode, ...]:
+    return (SlurmNode(name="ip-a", base="DOWN", flags=frozenset({"NOT_RESPONDING"}), boot_time=BOOTS[boot]),)
+
+
+def test_a_node_whose_software_is_updated_is_not_lost_and_not_rebooted() -> None:
+    story = Story()
+    story.look(instance("a"), nodes=(SlurmNode(name="ip-a", base="IDLE", boot_time=BOOTS["before"]),))
+    assert story.look(instance("a", "SystemUpdating"), nodes=silent()) == []
+    assert story.look(instance("a"), nodes=(SlurmNode(name="ip-a", base="IDLE", boot_time=BOOTS["after"]),)) == []
+    assert told(story.look(instance("a"), nodes=silent("after"))) == [(kinds.NODE_LOST, "a")]
+
+
+def test_a_node_that_moves_to_another_group_or_cluster_is_not_lost() -> None:
+    story = Story()
+    story.look(instance("a"), instance("b"))
+    assert story.look(instance("a", "DetachInProgress"), instance("b", "DetachInProgress"), nodes=silent()) == []
+    assert story.look(instance("a", "AttachInProgress", group="others")) == []
+    assert story.look(instance("a", group="others")) == []
+    assert story.look(instance("a", group="others"), instance("new", "Pending")) == [], "b has no successor"
+
+
+def test_a_node_that_is_attached_replaces_nobody() -> None:
+    story = Story()
+    story.look(instance("a"), instance("b"))
+    story.look(instance("b"))
+    assert story.look(instance("b"), instance("c", "AttachInProgress")) == []
+
+
 def test_a_group_that_shrinks_or_grows_loses_nobody() -> None:
     story = Story()
     story.look(instance("a"), instance("b"))

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from agent_parts import instant
@@ -198,6 +198,7 @@ class Broken(Detector):
 
 class Remedies:
     phase, problem = "idle", ""
+    leaving: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, tmp_path: Path) -> None:
         self.verdicts: list[Verdict] = []

@@ -34,8 +34,9 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
     return found
 
 
-def answer_with(monkeypatch: pytest.MonkeyPatch, found: DeployedStack) -> None:
+def answer_with(monkeypatch: pytest.MonkeyPatch, found: DeployedStack, **counts: int) -> None:
     monkeypatch.setattr(importing, "deployed_environment", lambda **_: found)
+    monkeypatch.setattr(importing, "live_counts", lambda **_: counts)
 
 
 def changed(tmp_path: Path, old: str, new: str) -> str:
@@ -54,6 +55,21 @@ def test_an_unchanged_file_is_told_so(deployed: DeployedStack) -> None:
     answer = run(str(SLURM))
 
     assert (answer.exit_code, answer.stdout) == (0, "holdfast-slurm-p5 matches the file\n")
+
+
+def test_a_group_whose_nodes_were_moved_is_named(deployed: DeployedStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert deployed.environment is not None
+    group = deployed.environment["cluster"]["instance_groups"][-1]
+    count = group["instance_count"] + group["spare_count"]
+    answer_with(monkeypatch, deployed, **{group["name"]: count - 1})
+    answer = run(str(SLURM))
+    assert answer.stdout == "holdfast-slurm-p5 matches the file\n"
+    assert (
+        f"group {group['name']}: the account has {count - 1} instances and the deployed file {count}" in answer.stderr
+    )
+    assert f"the next deployment that changes the cluster sets {count}" in answer.stderr
+    answer_with(monkeypatch, deployed, **{group["name"]: count})
+    assert run(str(SLURM)).stderr == ""
 
 
 def test_two_files_are_compared_without_an_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

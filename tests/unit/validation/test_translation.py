@@ -56,6 +56,8 @@ def without_wiring(value: Any, name: str = "") -> Any:
         places = {key: f"{name}.{key}" if name == "Orchestrator" else key for key in value}
         left_out = WIRING | OF_CONSTRUCTS
         return {key: without_wiring(each, key) for key, each in value.items() if places[key] not in left_out}
+    if name == "Subnets":
+        return [each for each in value if str(each).startswith("subnet-")]  # others are made here, and are tokens there
     return [without_wiring(each) for each in value] if isinstance(value, list) else value
 
 

@@ -9,6 +9,7 @@ from typing import Optional
 COMMANDS: "dict[str, str]" = {
     "run": "watch this node until stopped",
     "status": "show the state of the running agent",
+    "leave": "let all jobs leave this node, before its software is replaced",
     "check": "check this node once",
     "ship": "only ship this node's events to the cluster's log group",
     "replay": "replay recorded logs and show the verdicts",

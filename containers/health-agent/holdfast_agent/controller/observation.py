@@ -6,6 +6,9 @@ from typing import Optional
 from holdfast_agent.slurm import SlurmNode
 
 RUNNING, PENDING, FAILURE = "Running", "Pending", "Failure"
+MOVING = ("DetachInProgress", "AttachInProgress")
+AWAY = ("SystemUpdating", *MOVING)
+"""Statuses of an instance whose root volume is being replaced on request: silence is expected."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,8 @@ class Instance:
 
     Args:
         group: Instance group.
-        status: Running, Failure, Pending, ShuttingDown, SystemUpdating, DeepHealthCheckInProgress, NotFound.
+        status: Running, Failure, Pending, ShuttingDown, SystemUpdating, DeepHealthCheckInProgress, NotFound,
+            DetachInProgress, AttachInProgress.
         host: Its name in Slurm.
     """
 

@@ -8,7 +8,16 @@ successor was removed on request. The first poll is the baseline.
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
-from holdfast_agent.controller.observation import FAILURE, PENDING, RUNNING, HmaRecord, Instance, Observation
+from holdfast_agent.controller.observation import (
+    AWAY,
+    FAILURE,
+    MOVING,
+    PENDING,
+    RUNNING,
+    HmaRecord,
+    Instance,
+    Observation,
+)
 from holdfast_agent.hma import parse_finding
 from holdfast_agent.signals import Happening
 from holdfast_agent.slurm import SlurmNode
@@ -71,7 +80,8 @@ class Watcher:
         for name in [name for name in self._known if name not in here]:
             known = self._known.pop(name)
             self._replacing.pop(name, None)
-            self._gone.append({"id": name, "gone_s": now_s, **known})
+            if known["status"] not in MOVING:  # one that moved to another cluster has no successor
+                self._gone.append({"id": name, "gone_s": now_s, **known})
         self._gone = [gone for gone in self._gone if now_s - gone["gone_s"] < PAIRED_WITHIN_S]
         for one in instances:
             if one.instance_id in here:
@@ -80,12 +90,14 @@ class Watcher:
 
     def _instance(self, one: Instance, *, now_s: float) -> Iterator[Happening]:
         known = self._known.get(one.instance_id)
+        if one.status in AWAY:
+            self._booted.pop(one.instance_id, None)  # its next boot is no reboot
         if known is None:
             known = {"group": one.group, "status": one.status, "host": one.host, "has_run": one.status == RUNNING}
             self._known[one.instance_id] = known
-            if self._begun:
+            if self._begun and one.status not in MOVING:
                 yield from self._arrived(one)
-        before, known["status"], known["host"] = known["status"], one.status, one.host
+        before, known["status"], known["host"], known["group"] = known["status"], one.status, one.host, one.group
         if before != one.status or one.instance_id in self._replacing:
             yield from self._changed(one, known, before=before, now_s=now_s)
         known["has_run"] = known["has_run"] or one.status == RUNNING
@@ -137,7 +149,7 @@ class Watcher:
         names = {known["host"]: name for name, known in self._known.items() if known["host"]}
         for node in nodes:
             name = names.get(node.name)
-            if name is None:
+            if name is None or self._known[name]["status"] in AWAY:
                 continue
             known = self._known[name]
             known["asked"] = node.request or known.get("asked", "")

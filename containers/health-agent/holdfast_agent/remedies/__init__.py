@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast_agent.remedies.breaker import Mark, Ruling, Stage, ruling
 from holdfast_agent.remedies.hands_line import HandsLine
+from holdfast_agent.remedies.leaving import Departure, leave_request
 from holdfast_agent.remedies.remediator import Remediator
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.words import Answer, Job, Request, View, WordsError, parse_request
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "ApiAsker",
+    "Departure",
     "Hands",
     "HandsLine",
     "Job",
@@ -38,6 +40,7 @@ __all__ = [
     "View",
     "WordsError",
     "foreign_reason",
+    "leave_request",
     "parse_request",
     "ruling",
 ]

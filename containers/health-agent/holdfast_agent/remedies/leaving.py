@@ -1,11 +1,16 @@
-"""Hand-overs before a node is taken: requested, done, failed, and their cost. Pure."""
+"""Hand-overs before a node is taken, or its software is replaced: requested, done, failed, and their cost."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
 
 from holdfast_agent.launchers import JobReport, handed_over
 from holdfast_agent.signals import Happening
 from holdfast_common import kinds, node_socket
+
+INCIDENT = "leave"
+"""Incident of a departure that an operator requests."""
 
 
 @dataclass
@@ -125,6 +130,51 @@ class Leaving:
         here = [job for job in jobs if any(rank.rank >= 0 for rank in job.ranks)]
         stay = [job for job in here if job.job in self.kept or not any(name.endswith(_tail(job)) for name in self.done)]
         return {job.job: self.kept.get(job.job, "the ranks did not leave in time") for job in stay}
+
+
+def leave_request(status_path: Path) -> Path:
+    """Return the request file, beside the status socket: on tmpfs, so that no boot inherits it."""
+    return status_path.with_name("leave")
+
+
+class Departure:
+    """
+    Lets launchers leave this node while a request file of ``holdfast-agent leave`` exists.
+
+    Args:
+        request: File with the reason; None: no such requests.
+    """
+
+    def __init__(self, *, request: Optional[Path], host: str) -> None:
+        self._request, self._host = request, host
+        self._leaving = Leaving()
+        self._reason = ""
+
+    def step(
+        self, jobs: "Sequence[JobReport]", answers: "Sequence[tuple[JobReport, node_socket.Answer]]"
+    ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
+        """Return commands to launchers, and events of finished hand-overs."""
+        reported = self._leaving.hear(answers)
+        before, self._reason = self._reason, self._read()
+        if not self._reason:
+            if before:
+                self._leaving = Leaving()
+            return [], reported
+        orders, _ = self._leaving.begin(jobs, incident=INCIDENT, reason=self._reason, host=self._host)
+        idle = self._leaving.let_go(jobs, incident=INCIDENT, reason=self._reason)
+        return [*orders, *idle], reported
+
+    def status(self) -> "dict[str, Any]":
+        """Reason; jobs that stay, with the reason; Slurm tasks to requeue."""
+        return {"reason": self._reason, "kept": dict(self._leaving.kept), "tasks": list(self._leaving.tasks)}
+
+    def _read(self) -> str:
+        if self._request is None:
+            return ""
+        try:
+            return self._request.read_text(errors="replace").strip()[:200]
+        except OSError:
+            return ""
 
 
 def _hand_over(name: str, reason: str, *, urgent: bool) -> node_socket.Command:

@@ -6,6 +6,7 @@ from typing import Any, Optional
 
 from holdfast_agent.launchers import JobReport, RestartRequests
 from holdfast_agent.remedies.hands_line import HandsLine
+from holdfast_agent.remedies.leaving import Departure
 from holdfast_agent.remedies.need import Need, need_of, strongest
 from holdfast_agent.remedies.plan import Plan, Situation
 from holdfast_agent.remedies.settings import RemedySettings
@@ -24,6 +25,7 @@ class Remediator:
         tell: Sends a command to a launcher, such as ``LauncherSocket.tell``; False where it is gone.
         config: The agent's file, which the executor reads, too.
         overrides: KEY=VALUE pairs of its command line.
+        leave: Request file of ``holdfast-agent leave``.
     """
 
     def __init__(
@@ -35,11 +37,13 @@ class Remediator:
         config: Path = Path("/etc/holdfast/agent.json"),
         overrides: Sequence[str] = (),
         hands: Optional[HandsLine] = None,
+        leave: Optional[Path] = None,
     ) -> None:
         self._tell = tell
         self._hands = hands or HandsLine(config=config, overrides=overrides)
         self._plan = Plan(settings=settings, started_s=boot_s)
         self._restarting = RestartRequests(acts=settings.mode == "act", host=settings.host)
+        self._departure = Departure(request=leave, host=settings.host)
         self._needs: dict[str, Need] = {}
 
     @property
@@ -50,6 +54,10 @@ class Remediator:
     def problem(self) -> str:
         """Reason why it is stuck; else empty."""
         return self._plan.problem
+
+    @property
+    def leaving(self) -> "dict[str, Any]":
+        return self._departure.status()
 
     def consider(
         self,
@@ -80,11 +88,12 @@ class Remediator:
         if decision.is_cured:
             self._needs.clear()
         orders, reported = self._restarting.step(tuple(jobs), boot_s=boot_s)
-        for job, command in [*decision.orders, *orders]:
+        leaving, left = self._departure.step(tuple(jobs), tuple(answers))
+        for job, command in [*decision.orders, *orders, *leaving]:
             self._tell(job, command)
         if decision.request is not None:
             self._hands.send(decision.request, boot_s=boot_s)
-        return (*decision.events, *reported)
+        return (*decision.events, *reported, *left)
 
     def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
         """Restart processes that the kernel named; other sources are not trusted."""

@@ -22,7 +22,7 @@ from holdfast_agent.detectors import (
 )
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.machine import Machine
-from holdfast_agent.remedies import Remediator, RemedySettings
+from holdfast_agent.remedies import Remediator, RemedySettings, leave_request
 from holdfast_agent.service.idle_detectors import idling
 from holdfast_agent.service.interfaces import Companion, NoRemedies, Remedies
 from holdfast_agent.service.metrics_threads import is_measured, measuring
@@ -179,6 +179,7 @@ def _remedies(
         boot_s=clocks().boot_s,
         config=file,
         overrides=assignments,
+        leave=leave_request(Path(configuration.status_path)),
     )
 
 

@@ -19,6 +19,10 @@ class Remedies(Protocol):
     @property
     def problem(self) -> str: ...
 
+    @property
+    def leaving(self) -> "Mapping[str, Any]":
+        """State of the departure that an operator requested."""
+
     def snapshot(self) -> "dict[str, Any]": ...
 
     def restore(self, snapshot: "Mapping[str, Any]") -> bool:
@@ -51,6 +55,10 @@ class NoRemedies:
 
     phase = "idle"
     problem = ""
+
+    @property
+    def leaving(self) -> "Mapping[str, Any]":
+        return {"reason": "", "kept": {}, "tasks": []}
 
     def consider(
         self, verdicts: "Sequence[Verdict]", *, jobs: "Sequence[Any]", boot_s: float, answers: "Sequence[Any]" = ()

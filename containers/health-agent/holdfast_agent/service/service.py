@@ -156,6 +156,8 @@ class Service:
             "incidents": [verdict_status(verdict) for verdict in self.engine.standing()],
             "remedy": {"phase": self._remedies.phase, "problem": self._remedies.problem},
             "jobs": [job.job for job in self._launchers.jobs()] if self._launchers is not None else [],
+            "launchers": [_launcher(job) for job in self._launchers.jobs()] if self._launchers is not None else [],
+            "leaving": dict(self._remedies.leaving),
             "events": {
                 "written": self._outbox.written,
                 "waiting": self._outbox.pending,
@@ -335,3 +337,8 @@ class Service:
         if self._launchers is not None:
             self._launchers.close()
         self._selector.close()
+
+
+def _launcher(job: Any) -> "dict[str, Any]":
+    ranks = sum(rank.rank >= 0 for rank in job.ranks)
+    return {"job": job.job, "task": job.task, "ranks": ranks, "spares": job.spares}

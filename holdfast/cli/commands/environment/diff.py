@@ -37,6 +37,8 @@ def diff(
 
     desired = read_definition(environment_file(new or environment))
     before = read_definition(environment_file(environment)).model_dump(mode="json") if new else _deployed(desired)
+    for remark in () if new else _moved(before, desired):
+        error_console.print(remark, style="yellow")
     changes = compare(before, desired)
     problems = guard(desired, before)
     if json:
@@ -57,6 +59,14 @@ def _deployed(desired: "Environment") -> Mapping[str, Any]:
     if deployed.stack_status == ROLLED_BACK:
         error_console.print(f"stack {stack} is in {ROLLED_BACK}: the last update failed, this compares with before it")
     return deployed.environment
+
+
+def _moved(before: Mapping[str, Any], desired: "Environment") -> list[str]:
+    from holdfast.importing import count_remarks, live_counts
+
+    client = from_environment().client_arguments() if desired.cloud == "embedded" else None
+    live = live_counts(cluster_name=desired.cluster_name, region=desired.region, client=client, timeout_s=10.0)
+    return count_remarks(before, desired.model_dump(mode="json"), live)
 
 
 def _read_deployed(desired: "Environment") -> "DeployedStack":

@@ -22,11 +22,13 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 import botocore.exceptions
 from botocore import xform_name
+from botocore.utils import deep_merge
 from moto.core.model import OperationModel, ServiceModel
 from moto.core.parse import PROTOCOL_PARSERS
 from moto.core.serialize import SerializationContext, get_serializer_class
@@ -38,12 +40,22 @@ from holdfast.localcloud.aws.host.routes import Routes
 from holdfast.localcloud.aws.host.validation import violations
 
 JSON_CONTENT = "application/x-amz-json-1.1"
+MODELS = Path(__file__).parent / "models"
+"""Operations that are newer than the installed botocore, in the form of its extras (botocore.loaders)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     account: str
     region: str
+
+
+@functools.cache
+def service_model(name: str) -> ServiceModel:
+    model: ServiceModel = get_service_model(name)
+    for path in (MODELS / name).glob("*/service-2.sdk-extras.json"):
+        deep_merge(model._service_description, json.loads(path.read_text())["merge"])
+    return model
 
 
 class HostedService:
@@ -75,8 +87,7 @@ class HostedService:
 
     @property
     def model(self) -> ServiceModel:
-        model: ServiceModel = get_service_model(self.name)
-        return model
+        return service_model(self.name)
 
     @functools.cached_property
     def routes(self) -> Routes:

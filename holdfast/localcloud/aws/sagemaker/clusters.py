@@ -11,9 +11,14 @@ from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refu
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 
-NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "DeepHealthCheckInProgress", "NotFound")
+NODE_STATUSES = (
+    "Pending", "Running", "Failure", "ShuttingDown", "SystemUpdating", "DeepHealthCheckInProgress", "NotFound",
+    "AttachInProgress",
+)  # fmt: skip
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
+UPDATE = "software update"
+"""Operation of a node, as messages name it."""
 
 
 class HyperPodClusters:
@@ -24,10 +29,14 @@ class HyperPodClusters:
         self.lock = threading.RLock()
         self.by_name: dict[str, store.ClusterRecord] = {}
         self.on_change: Callable[[], None] = lambda: None
+        self.follow_updates: Callable[[store.ClusterRecord], None] = lambda _: None
+        """Takes the next step of the software updates of a cluster."""
         self._plane, self._notices = plane, notices
 
     def requests(self) -> list[dict[str, str]]:
         with self.lock:
+            for cluster in self.by_name.values():
+                self.follow_updates(cluster)
             return [
                 {
                     "cluster_arn": cluster.arn,
@@ -55,16 +64,14 @@ class HyperPodClusters:
                     instance_id=event.get("instance_id", ""),
                 )
             self._report_cluster(cluster, body)
+            self.follow_updates(cluster)
         self.on_change()
 
     def _report_cluster(self, cluster: store.ClusterRecord, body: dict[str, Any]) -> None:
         status = body.get("cluster_status")
         if cluster.status == "Deleting" and status != "Deleted":
             return  # said before the control plane learned of the deletion
-        if status == "InService" and any(
-            node.request == "replace" and cluster.software.get(node.group) == "InProgress"
-            for node in cluster.nodes.values()
-        ):
+        if status == "InService" and cluster.rollouts:
             return  # said before it learned of the new software
         if "failure_message" in body:
             cluster.failure = body["failure_message"]
@@ -77,10 +84,6 @@ class HyperPodClusters:
             cluster.status = status
             if status in ("InService", "Failed"):
                 cluster.settle()
-                ended = "Succeeded" if status == "InService" and not cluster.failure else "Failed"
-                cluster.software = {
-                    name: ended if reported == "InProgress" else reported for name, reported in cluster.software.items()
-                }
             self._notices.state_change(cluster)
 
     def _report_node(self, cluster: store.ClusterRecord, reported: dict[str, Any]) -> None:
@@ -105,8 +108,13 @@ class HyperPodClusters:
         if reported["status"] == "NotFound":
             del cluster.nodes[node.instance_id]
             return
+        if node.request == "detach" and reported["status"] == "AttachInProgress":
+            self._hand_off(cluster, node)
+            return
         if node.request == "reboot" and (reported["status"] == "Pending" or "launch_time" in reported):
             node.request = ""  # the reboot has begun, or has already happened
+        if node.request == "update" and reported["status"] == "SystemUpdating":
+            node.request = ""
         if node.request == "check" and reported["status"] in ("Running", "Failure"):
             node.request, node.checks = "", []
         _follow(node, reported["status"])
@@ -116,6 +124,22 @@ class HyperPodClusters:
         node.private_ip = reported.get("private_ip", node.private_ip)
         if "launch_time" in reported:
             node.launched = _moment(reported["launch_time"])
+
+    def _hand_off(self, cluster: store.ClusterRecord, node: store.ClusterNode) -> None:
+        """Give a detached node to the group to which it moves; "the node appears in the target cluster" (API)."""
+        arn, group = node.target
+        target = self.find(arn)
+        del cluster.nodes[node.instance_id]
+        node.request, node.target, node.status = "", [], "AttachInProgress"
+        node.group, node.number = group, max((one.number for one in target.of_group(group)), default=0) + 1
+        target.nodes[node.instance_id] = node
+        self.add_event(
+            target,
+            kind="Instance",
+            description=f"Instance {node.instance_id} is attached to Cluster {target.name} and IG {group}",
+            group=group,
+            instance_id=node.instance_id,
+        )
 
     def _health(
         self, cluster: store.ClusterRecord, node: store.ClusterNode, reported: dict[str, Any], *, replaced: bool
@@ -149,6 +173,13 @@ class HyperPodClusters:
             elif node.request == "replace":
                 reported = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
                 self._report_node(cluster, reported)
+            elif node.request == "detach":
+                arn = node.target[0]
+                self._report_node(cluster, {"instance_id": node.instance_id, "status": "AttachInProgress"})
+                self._report_node(self.find(arn), {"instance_id": node.instance_id, "status": "Running"})
+            elif node.request == "update":
+                self._report_node(cluster, {"instance_id": node.instance_id, "status": "SystemUpdating"})
+                self._report_node(cluster, {"instance_id": node.instance_id, "status": "Running"})
             elif node.status != "Pending" or not later:
                 node.status, node.request, node.checks = "Running", "", []
                 node.end()
@@ -173,6 +204,8 @@ class HyperPodClusters:
         for cluster in self.by_name.values():
             if name_or_arn in (cluster.name, cluster.arn):
                 self._ripen(cluster)
+                if self._plane.simulated:
+                    self.follow_updates(cluster)
                 return cluster
         raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
 
@@ -202,6 +235,8 @@ class HyperPodClusters:
 
 
 def _follow(node: store.ClusterNode, status: str) -> None:
+    if status == "Running" and node.operation == UPDATE and not node.request:
+        node.updated = now()
     if status in ("Running", "Failure"):
         if not node.request:
             node.end()

@@ -36,6 +36,7 @@ from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 from holdfast.localcloud.aws.sagemaker.governance import Governance
 from holdfast.localcloud.aws.sagemaker.health_checks import HealthChecks
 from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
+from holdfast.localcloud.aws.sagemaker.moves import NodeMoves
 from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
 from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
@@ -56,6 +57,7 @@ class SageMaker:
         "nodes": NodeOperations,
         "health_checks": HealthChecks,
         "software": SoftwareUpdates,
+        "moves": NodeMoves,
         "mlflow": Mlflow,
         "governance": Governance,
     }
@@ -69,7 +71,8 @@ class SageMaker:
         self._clusters = HyperPodClusters(account=account, region=region, plane=plane, notices=self._notices)
         self.nodes = NodeOperations(clusters=self._clusters, references=self._references)
         self.health_checks = HealthChecks(clusters=self._clusters)
-        self.software = SoftwareUpdates(clusters=self._clusters, references=self._references)
+        self.software = SoftwareUpdates(client=client, clusters=self._clusters, references=self._references)
+        self.moves = NodeMoves(clusters=self._clusters, references=self._references)
         self.mlflow = Mlflow(client=client, account=account, region=region, lock=self._clusters.lock)
         self.governance = Governance(client=client, account=account, region=region, clusters=self._clusters)
         plane.join(self._clusters)

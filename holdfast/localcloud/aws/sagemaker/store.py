@@ -19,7 +19,7 @@ RESERVED_LOW = 4
 
 @dataclass(kw_only=True)
 class ClusterNode:
-    """One instance of a group; `request` is the requested operation: replace, reboot, delete, check or none."""
+    """One instance of a group; `request`: replace, reboot, delete, check, update, detach or none."""
 
     instance_id: str
     logical_id: str
@@ -38,12 +38,42 @@ class ClusterNode:
     operation_since: datetime | None = None
     checks: list[str] = field(default_factory=list)
     """Requested deep health checks."""
+    updated: datetime | None = None
+    """End of its last software update."""
+    target: list[str] = field(default_factory=list)
+    """ARN of the cluster and name of the group to which it moves."""
 
     def begin(self, operation: str) -> None:
         self.operation, self.operation_since = operation, now()
 
     def end(self) -> None:
         self.operation, self.operation_since = "", None
+
+
+@dataclass(kw_only=True)
+class Rollout:
+    """
+    Software update of a group, batch by batch.
+
+    Args:
+        before: The group's settings, for a rollback.
+        waiting: Instance ids that were not begun.
+        updating: Those of the current batch.
+        done: Those with the new software.
+        rested: Begin of the wait after a batch; None while a batch is under way.
+        is_rollback: It goes back.
+    """
+
+    before: dict[str, Any]
+    waiting: list[str]
+    batch: int
+    rollback_batch: int
+    wait_s: int = 0
+    alarms: list[str] = field(default_factory=list)
+    updating: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    rested: datetime | None = None
+    is_rollback: bool = False
 
 
 @dataclass(kw_only=True)
@@ -65,6 +95,8 @@ class ClusterRecord:
     leaving_groups: list[str] = field(default_factory=list)
     software: dict[str, str] = field(default_factory=dict)
     """Group name -> status of its last software update."""
+    rollouts: dict[str, Rollout] = field(default_factory=dict)
+    """Group name -> its software update under way."""
 
     def of_group(self, group: str) -> list[ClusterNode]:
         return sorted((node for node in self.nodes.values() if node.group == group), key=lambda node: node.number)
@@ -126,7 +158,8 @@ def new_instance_id() -> str:
 
 def cluster_from(record: dict[str, Any]) -> ClusterRecord:
     nodes = {key: ClusterNode(**node) for key, node in record["nodes"].items()}
-    return ClusterRecord(**{**record, "nodes": nodes})
+    rollouts = {key: Rollout(**one) for key, one in record.get("rollouts", {}).items()}
+    return ClusterRecord(**{**record, "nodes": nodes, "rollouts": rollouts})
 
 
 def cluster_record(cluster: ClusterRecord) -> dict[str, Any]:

@@ -53,9 +53,8 @@ def group_details(cluster: ClusterRecord, name: str) -> dict[str, Any]:
         details["InstanceTypeDetails"] = [
             {**chosen, "CurrentCount": len(running), "ThreadsPerCore": details["ThreadsPerCore"]}
         ]
-    for key in ("ImageId", "ImageReleaseVersion"):
-        if key in group:
-            details |= {f"Current{key}": group[key], f"Desired{key}": group[key]}
+    rollout = cluster.rollouts.get(name)
+    details |= _images(rollout.before if rollout and not rollout.is_rollback else group, desired=group)
     if cluster.software.get(name):
         details["SoftwareUpdateStatus"] = cluster.software[name]
     if "KubernetesConfig" in group:
@@ -71,8 +70,20 @@ def group_details(cluster: ClusterRecord, name: str) -> dict[str, Any]:
     return details
 
 
+def _images(current: dict[str, Any], *, desired: dict[str, Any]) -> dict[str, Any]:
+    keys = ("ImageId", "ImageReleaseVersion")
+    return {
+        f"{when}{key}": group[key]
+        for when, group in (("Current", current), ("Desired", desired))
+        for key in keys
+        if key in group
+    }
+
+
 def _group_status(cluster: ClusterRecord, name: str, target: int) -> str:
     nodes = cluster.of_group(name)
+    if name in cluster.rollouts:
+        return "SystemUpdating"
     enough = cluster.groups.get(name, {}).get("MinInstanceCount", target)
     settled = len(nodes) == target and all(node.status == "Running" for node in nodes)
     if cluster.settings.get("NodeProvisioningMode") == "Continuous" and cluster.status == "InService":
@@ -110,9 +121,11 @@ def node_details(cluster: ClusterRecord, node: ClusterNode) -> dict[str, Any]:
     group = cluster.groups.get(node.group) or cluster.previous_groups.get(node.group, {})
     kept = ("LifeCycleConfig", "OverrideVpcConfig", "InstanceStorageConfigs", "NetworkInterface")
     details = {key: group[key] for key in kept if key in group}
-    for key in ("ImageId", "ImageReleaseVersion"):
-        if key in group:
-            details |= {f"Current{key}": group[key], f"Desired{key}": group[key]}
+    rollout = cluster.rollouts.get(node.group)
+    is_new = rollout is None or rollout.is_rollback or node.instance_id in rollout.done
+    details |= _images(group if is_new or rollout is None else rollout.before, desired=group)
+    if node.updated is not None:
+        details["LastSoftwareUpdateTime"] = node.updated
     return details | {
         **node_summary(cluster, node, with_logical_id=True),
         "ThreadsPerCore": group.get("ThreadsPerCore", 1),

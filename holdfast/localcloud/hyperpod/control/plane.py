@@ -26,6 +26,7 @@ from holdfast.localcloud.hyperpod.model import (
     IN_SERVICE,
     ROLLING_BACK,
     RUNNING,
+    SYSTEM_UPDATING,
     Cluster,
     Instance,
 )
@@ -49,6 +50,7 @@ _log = logging.getLogger(__name__)
 _ANNOUNCED = {
     "Creating": kinds.CLUSTER_CREATING,
     "Updating": kinds.CLUSTER_UPDATING,
+    "SystemUpdating": kinds.CLUSTER_UPDATING,
     "Deleting": kinds.CLUSTER_DELETING,
 }
 
@@ -348,6 +350,9 @@ class ControlPlane:
             before, memory.status = memory.status, cluster.status
         if before != cluster.status and cluster.status in _ANNOUNCED:
             self._events.emit(_ANNOUNCED[cluster.status], cluster=cluster.name)
+        elif (before, cluster.status) == (SYSTEM_UPDATING, IN_SERVICE):
+            # The service ends an update of the software itself: it knows its batches.
+            self._events.emit(kinds.CLUSTER_IN_SERVICE, cluster=cluster.name)
 
     # --- executing
 
@@ -369,6 +374,10 @@ class ControlPlane:
                 start(lambda: procedure.replace(cause=action.cause, lost=action.lost))
             case reconcile.Reboot():
                 start(lambda: procedure.reboot(cause=action.cause, unreachable=action.unreachable))
+            case reconcile.Update():
+                start(procedure.update)
+            case reconcile.Detach():
+                start(procedure.detach)
             case reconcile.Check():
                 start(lambda: procedure.check(checks=action.checks))
             case reconcile.Remove():

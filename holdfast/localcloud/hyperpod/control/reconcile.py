@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from holdfast.localcloud.hyperpod.model import (
+    ATTACHING,
     CHECKING,
     COMPUTE,
     CONTROLLER_NOT_READY,
@@ -23,6 +24,7 @@ from holdfast.localcloud.hyperpod.model import (
     ROLLING_BACK,
     RUNNING,
     SHUTTING_DOWN,
+    SYSTEM_UPDATING,
     UPDATING,
     Cluster,
     Instance,
@@ -78,6 +80,22 @@ class Reboot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Update:
+    """Give an instance a new root volume."""
+
+    arn: str
+    instance_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detach:
+    """Take an instance out of its group; the service attaches it to another one."""
+
+    arn: str
+    instance_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     arn: str
     instance_id: str
@@ -113,7 +131,7 @@ class SetStatus:
     message: str = ""
 
 
-Action = Prepare | Replace | Reboot | Check | Remove | HoldBack | MarkFailed | SetStatus
+Action = Prepare | Replace | Reboot | Update | Detach | Check | Remove | HoldBack | MarkFailed | SetStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +140,7 @@ class Observation:
     health: Mapping[str, Health] = field(default_factory=dict)
     """By instance id. Default: absent."""
     requests: Mapping[str, str] = field(default_factory=dict)
-    """Instance id -> replace, reboot, delete, or check and the names of checks, as API callers requested."""
+    """Instance id -> what API callers requested: replace, reboot, delete, update, detach, or check and its names."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Instance id -> replace, reboot, unresponsive, as nodes of Slurm or of Kubernetes show."""
     busy: frozenset[str] = frozenset()
@@ -223,8 +241,12 @@ def _for_instance(observed: Observation, instance: Instance) -> Action | None:
         return Replace(arn=cluster.arn, instance_id=name, cause="BatchReplaceClusterNodes was called")
     if request == "reboot":
         return Reboot(arn=cluster.arn, instance_id=name, cause="BatchRebootClusterNodes was called")
+    if request == "update":
+        return Update(arn=cluster.arn, instance_id=name)
+    if request == "detach":
+        return Detach(arn=cluster.arn, instance_id=name)
     health = observed.health.get(name, Health.ABSENT)
-    if instance.status == PENDING:
+    if instance.status in (PENDING, SYSTEM_UPDATING, ATTACHING):
         return Prepare(arn=cluster.arn, instance_id=name, afresh=health not in (Health.ABSENT, Health.ALIVE))
     if instance.status in (RUNNING, CHECKING):
         verb, *checks = request.split() or [""]

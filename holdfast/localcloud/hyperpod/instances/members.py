@@ -76,7 +76,7 @@ class Members:
 
     def marks(self, cluster: Cluster) -> dict[str, str]:
         """Return instance id -> request of its Slurm node's state."""
-        if cluster.status not in ("InService", "Updating") or not self._slurms.of(cluster).conf:
+        if cluster.status not in ("InService", "Updating", "SystemUpdating") or not self._slurms.of(cluster).conf:
             return {}
         states = self._slurms.of(cluster).states(max_age_s=MARKS_AGE_S)
         found = {

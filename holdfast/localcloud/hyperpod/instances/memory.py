@@ -14,7 +14,7 @@ from holdfast.localcloud.home import write_private
 @dataclass(kw_only=True)
 class Return:
     verb: str
-    """replace or reboot."""
+    """replace, reboot or update."""
     old: str
     """The instance id before."""
     since_ns: int

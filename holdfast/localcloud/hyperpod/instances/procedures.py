@@ -17,6 +17,7 @@ from holdfast.localcloud.hyperpod.instances.memory import Memory, Return
 from holdfast.localcloud.hyperpod.lifecycle import PROVISIONING_LOG, Bundles, LifecycleError, Script
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import (
+    ATTACHING,
     CHECKING,
     COMPUTE,
     CONTROLLER,
@@ -32,6 +33,7 @@ from holdfast.localcloud.hyperpod.model import (
     PENDING,
     RUNNING,
     SHUTTING_DOWN,
+    SYSTEM_UPDATING,
     UPDATING,
     Cluster,
     Group,
@@ -44,6 +46,7 @@ from holdfast.localcloud.hyperpod.model import (
     script_event,
     script_failed,
     script_missing,
+    updating,
 )
 from holdfast.localcloud.hyperpod.slurm import (
     SlurmClusters,
@@ -57,6 +60,13 @@ from holdfast.localcloud.nodes import Node
 from holdfast_common import fault_named, kinds
 
 _log = logging.getLogger(__name__)
+
+_RETURNS = {
+    "replace": (kinds.NODE_REPLACED, "replacement"),
+    "reboot": (kinds.NODE_REBOOTED, "reboot"),
+    "update": (kinds.NODE_UPDATED, "software update"),
+}
+"""Verb of a return -> its event, and the operation as the service names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +171,7 @@ class Procedure:
             revive_compute(node)
 
     def _is_given_up(self) -> bool:
-        return self.status_of(self.cluster.arn) not in (CREATING, UPDATING, IN_SERVICE)
+        return self.status_of(self.cluster.arn) not in (CREATING, UPDATING, SYSTEM_UPDATING, IN_SERVICE)
 
     def _run_script(self, node: Node, *, bundle: "Future[Path]") -> None:
         group = self._group
@@ -207,10 +217,9 @@ class Procedure:
         self._event(kinds.NODE_IN_SERVICE, duration_s=time.monotonic() - began)
         operation = "creation"
         if back is not None:
-            kind = kinds.NODE_REPLACED if back.verb == "replace" else kinds.NODE_REBOOTED
+            kind, operation = _RETURNS[back.verb]
             detail = {"replaces": back.old} if back.verb == "replace" else {}
             self._event(kind, duration_s=(time.time_ns() - back.since_ns) / 1e9, **detail)
-            operation = "replacement" if back.verb == "replace" else "reboot"
         self._report(status=RUNNING, events=[completed(self.cluster, self.instance, operation=operation)])
 
     def _fail(self, error: Exception) -> None:
@@ -344,6 +353,24 @@ class Procedure:
         if node is not None:
             node.destroy()
         self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
+
+    def update(self) -> None:
+        """Remove the root of the instance; the next decision boots it with a new one."""
+        with self.memory.change(self.cluster.arn) as memory:
+            memory.failures.pop(self.instance.instance_id, None)
+            back = Return(verb="update", old=self.instance.instance_id, since_ns=time.time_ns())
+            memory.returning[self.instance.instance_id] = back
+        self._event(kinds.NODE_UPDATING, evidence="UpdateClusterSoftware was called", jobs=self._jobs())
+        if self.role == "Compute":
+            self.slurms.of(self.cluster).down(self.instance.host_name, reason="software update")
+        self._destroy()
+        self._report(status=SYSTEM_UPDATING, events=[updating(self.cluster, self.instance)])
+
+    def detach(self) -> None:
+        """Remove the root of the instance; the service names its new group, and the next decision boots it there."""
+        self._event(kinds.NODE_MOVING, evidence="MoveClusterNodes was called")
+        self._destroy()
+        self._report(status=ATTACHING, events=[])
 
     def _jobs(self) -> str:
         """Jobs of the node: Slurm requeues them, and forgets where they were, when it is set DOWN."""

@@ -1,6 +1,7 @@
 """Clusters, instances and file systems as the APIs describe them, and HyperPod's failure messages. Pure."""
 
 from holdfast.localcloud.hyperpod.model.clusters import (
+    ATTACHING,
     CHECKING,
     COMPUTE,
     CONTROLLER,
@@ -18,6 +19,7 @@ from holdfast.localcloud.hyperpod.model.clusters import (
     ROLLING_BACK,
     RUNNING,
     SHUTTING_DOWN,
+    SYSTEM_UPDATING,
     UPDATING,
     Association,
     Cluster,
@@ -42,9 +44,11 @@ from holdfast.localcloud.hyperpod.model.messages import (
     script_event,
     script_failed,
     script_missing,
+    updating,
 )
 
 __all__ = [
+    "ATTACHING",
     "CHECKING",
     "COMPUTE",
     "CONTROLLER",
@@ -64,6 +68,7 @@ __all__ = [
     "ROLLING_BACK",
     "RUNNING",
     "SHUTTING_DOWN",
+    "SYSTEM_UPDATING",
     "UPDATING",
     "Association",
     "Cluster",
@@ -84,4 +89,5 @@ __all__ = [
     "script_event",
     "script_failed",
     "script_missing",
+    "updating",
 ]

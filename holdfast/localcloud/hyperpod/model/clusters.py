@@ -13,6 +13,10 @@ _HOST_NAME = re.compile(r"ip-(\d+)-(\d+)-(\d+)-(\d+)")
 PENDING, RUNNING, FAILURE = "Pending", "Running", "Failure"
 SHUTTING_DOWN, NOT_FOUND = "ShuttingDown", "NotFound"
 CHECKING = "DeepHealthCheckInProgress"
+DETACHING, ATTACHING = "DetachInProgress", "AttachInProgress"
+"""Of an instance that moves to another group."""
+SYSTEM_UPDATING = "SystemUpdating"
+"""Of an instance, and of a cluster, while its software is updated."""
 
 MAX_ATTEMPTS = 3
 """Replacements of one place in a row before it is left as Failure; with continuous provisioning, before it rests."""

@@ -61,6 +61,12 @@ def rebooting(cluster: Cluster, instance: Instance) -> str:
     return f"Reboot of EC2 Instance {instance.instance_id} is currently in progress on {_where(cluster, instance)}"
 
 
+def updating(cluster: Cluster, instance: Instance) -> str:
+    """Event of a software update that has begun. Assumed, by analogy."""
+    where = _where(cluster, instance)
+    return f"Software update of EC2 Instance {instance.instance_id} is currently in progress on {where}"
+
+
 def _where(cluster: Cluster, instance: Instance) -> str:
     return f"Cluster {cluster.name} and IG {instance.group}"
 

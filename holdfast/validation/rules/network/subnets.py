@@ -264,6 +264,45 @@ def accounting_in_two_zones(file: EnvironmentFile, deployment: Deployment) -> It
         )
 
 
+@rule(
+    "HF248",
+    title="Zones of groups are zones of the network",
+    each=EnvironmentFile,
+    source="EC2 user guide, 'Regions and Zones'; SageMaker API, OverrideVpcConfig",
+)
+def zones_of_groups(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A network made here has a subnet for nodes in `network.availability_zone` and in each of
+    `network.additional_availability_zones`; a group names one of these zones. In an existing network the subnets of
+    `override_vpc` decide.
+    """
+    place, zones = file.at("further_zones"), [zone for zone in (file.first_zone, *file.further_zones) if zone]
+    if file.further_zones and (not file.new_network or file.first_zone is None):
+        yield refused(
+            place,
+            "further zones",
+            allowed="none beside network.existing or availability_zone_id",
+            fix="give groups an override_vpc"
+            if file.existing_network
+            else "name the first zone with availability_zone",
+        )
+    for zone in file.further_zones:
+        if zones.count(zone) > 1 or (deployment.region and not zone.startswith(deployment.region)):
+            yield refused(
+                place, zone, allowed=f"other zones of {deployment.region}, each once", fix="name another zone"
+            )
+    for path, zone in file.group_zones.items():
+        if zone not in zones:
+            yield refused(
+                path,
+                zone,
+                allowed=", ".join(zones) or "none without network.availability_zone",
+                fix="add it to network.additional_availability_zones",
+            )
+    for path in file.placed_twice:
+        yield refused(path, "a zone, and override_vpc", allowed="one of them", fix="leave the zone out")
+
+
 def _has_second_zone(file: EnvironmentFile, nodes: VpcConfig | None) -> bool:
     if not file.new_network:
         return file.control_plane_subnets >= 2

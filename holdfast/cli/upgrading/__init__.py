@@ -1,0 +1,34 @@
+"""AMI upgrades of a cluster by UpdateClusterSoftware: plan, progress, end state."""
+
+from holdfast.cli.upgrading.driving import upgrade_groups
+from holdfast.cli.upgrading.gathering import gather, least_of
+from holdfast.cli.upgrading.plan import (
+    GroupFacts,
+    GroupPlan,
+    JobFacts,
+    NodeFacts,
+    Request,
+    Situation,
+    jobs_of,
+    plan_of,
+    problems_of,
+)
+from holdfast.cli.upgrading.words import GroupEnd, end_of, plan_lines
+
+__all__ = [
+    "GroupEnd",
+    "GroupFacts",
+    "GroupPlan",
+    "JobFacts",
+    "NodeFacts",
+    "Request",
+    "Situation",
+    "end_of",
+    "gather",
+    "jobs_of",
+    "least_of",
+    "plan_lines",
+    "plan_of",
+    "problems_of",
+    "upgrade_groups",
+]

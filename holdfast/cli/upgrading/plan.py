@@ -1,0 +1,245 @@
+"""
+Plan of an upgrade: which groups, in which order, and what their jobs lose. Pure.
+
+Sources: SageMaker developer guide, "Update the SageMaker HyperPod platform software of a cluster" (the root volume is
+replaced; pods are not drained) and "Update your AMI version" (batches with Amazon EKS only, so that under Slurm all
+nodes of a group are updated at once).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+CONTROLLER, COMPUTE = "Controller", "Compute"
+RUNNING = "Running"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFacts:
+    instance_id: str
+    host: str
+    group: str
+    status: str = RUNNING
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFacts:
+    """Instance group; ``image`` is that of DescribeCluster: a release, an AMI, or empty."""
+
+    name: str
+    node_type: str = ""
+    image: str = ""
+    version_status: str = ""
+    custom_image: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFacts:
+    """
+    A job of Slurm on compute nodes.
+
+    Args:
+        ranks: Hosts with ranks, or with any task where no launcher reports.
+        spares: Hosts with a launcher that waits for ranks.
+        least: Fewest nodes of an elastic job; 0: its size is fixed.
+        launched: It runs under holdfast-run on all of its hosts.
+    """
+
+    job: str
+    name: str = ""
+    ranks: frozenset[str] = frozenset()
+    spares: frozenset[str] = frozenset()
+    least: int = 0
+    launched: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """
+    Args:
+        idle: Compute hosts that Slurm would use and that have no job.
+        unknown: Reason why jobs are unknown; empty: they are known.
+    """
+
+    orchestrator: Literal["slurm", "eks"]
+    groups: tuple[GroupFacts, ...]
+    nodes: tuple[NodeFacts, ...]
+    jobs: tuple[JobFacts, ...] = ()
+    idle: frozenset[str] = frozenset()
+    unknown: str = ""
+
+    def of(self, group: str) -> tuple[NodeFacts, ...]:
+        return tuple(node for node in self.nodes if node.group == group)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    groups: tuple[str, ...] = ()
+    release: str = ""
+    image_id: str = ""
+    batch: int = 0
+    """Nodes at a time, with EKS; 0: one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPlan:
+    """
+    Args:
+        skipped: Reason why the group stays as it is; empty: it is upgraded.
+        at_a_time: Nodes that are updated together.
+        leave: Effects on jobs that lose nothing.
+        lost: Effects on jobs that lose something.
+    """
+
+    group: GroupFacts
+    nodes: tuple[NodeFacts, ...] = ()
+    skipped: str = ""
+    at_a_time: int = 0
+    leave: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    stays: frozenset[str] = field(default_factory=frozenset)
+    """Jobs that lose something."""
+
+
+def problems_of(situation: Situation, request: Request) -> list[str]:
+    """Return reasons why the upgrade is refused, in the form of messages."""
+    known = [group.name for group in situation.groups]
+    found = [
+        f"got --group {name}; allowed: {', '.join(known)}"
+        for name in dict.fromkeys(request.groups)
+        if name not in known
+    ]
+    if request.release and request.image_id:
+        found.append("got --release and --image; allowed: one of them")
+    if request.batch and situation.orchestrator == "slurm":
+        found.append("got --batch; allowed: with EKS only, HyperPod updates all nodes of a group under Slurm at once")
+    found += [
+        f"group {group.name} has the AMI {group.image}; add --image AMI, or --image default"
+        for group in situation.groups
+        if group.name in request.groups and group.custom_image and not (request.image_id or request.release)
+    ]
+    chosen = {one.group.name for one in plan_of(situation, request) if not one.skipped}
+    bad = [node for node in situation.nodes if node.group in chosen and node.status != RUNNING]
+    found += [
+        f"node {node.host or node.instance_id} ({node.instance_id}) of group {node.group} is {node.status}; "
+        "allowed: Running; wait for it, or replace it, then run the command again"
+        for node in bad
+    ]
+    return found
+
+
+def plan_of(situation: Situation, request: Request) -> tuple[GroupPlan, ...]:
+    """Return a plan for each group, compute groups first."""
+    ordered = sorted(situation.groups, key=lambda group: group.node_type not in ("", COMPUTE))
+    return tuple(_plan(situation, request, group) for group in ordered)
+
+
+def _plan(situation: Situation, request: Request, group: GroupFacts) -> GroupPlan:
+    nodes = situation.of(group.name)
+    if skipped := _skipped(group, nodes, request):
+        return GroupPlan(group=group, nodes=nodes, skipped=skipped)
+    if situation.orchestrator == "eks":
+        at_a_time = min(request.batch or 1, len(nodes))
+        lost = (f"pods on {at_a_time} of {len(nodes)} nodes at a time: HyperPod does not drain them",)
+        return GroupPlan(group=group, nodes=nodes, at_a_time=at_a_time, lost=lost)
+    if group.node_type == CONTROLLER:
+        lost = (
+            "Slurm's commands fail until it is back; the queue is lost unless its state is on a shared file system",
+        )
+        return GroupPlan(group=group, nodes=nodes, at_a_time=len(nodes), lost=lost)
+    hosts = frozenset(node.host for node in nodes)
+    leave, lost_by = _effects(situation, hosts)
+    if situation.unknown and group.node_type == COMPUTE:
+        lost_by = {"": f"all jobs on these nodes: not checked: {situation.unknown}"}
+    return GroupPlan(
+        group=group,
+        nodes=nodes,
+        at_a_time=len(nodes),
+        leave=tuple(leave),
+        lost=tuple(lost_by.values()),
+        stays=frozenset(lost_by),
+    )
+
+
+def _skipped(group: GroupFacts, nodes: Sequence[NodeFacts], request: Request) -> str:
+    if request.groups and group.name not in request.groups:
+        return "not named"
+    if not request.groups and group.node_type == CONTROLLER:
+        return "controller: only with --group"
+    if not nodes:
+        return "no nodes"
+    if target := request.release or request.image_id:
+        return f"has {target}" if target == group.image else ""
+    if not request.groups and group.custom_image:
+        return f"has the AMI {group.image}: only with --image"
+    return "up to date" if group.version_status == "UpToDate" else ""
+
+
+def _effects(situation: Situation, hosts: frozenset[str]) -> tuple[list[str], dict[str, str]]:
+    """Return effects without a loss, and job -> its loss."""
+    leave: list[str] = []
+    lost: dict[str, str] = {}
+    idle = len(situation.idle - hosts)
+    for job in situation.jobs:
+        here = job.ranks & hosts
+        if not here and not job.spares & hosts:
+            continue
+        named = f"job {job.job}{f' ({job.name})' if job.name else ''}"
+        if not job.launched:
+            lost[job.job] = f"{named}: ends with its {_nodes(len(here))}: it does not run under holdfast-run"
+            continue
+        if not here:
+            leave.append(f"{named}: its spare moves")
+            continue
+        if job.least:
+            left = len(job.ranks - hosts)
+            if left >= job.least:
+                leave.append(f"{named}: shrinks from {len(job.ranks)} to {_nodes(left)}, and grows back")
+            else:
+                lost[job.job] = f"{named}: ends: {_nodes(left)} would be left, and it needs {job.least}"
+            continue
+        spares = len(job.spares - hosts)
+        room = spares + idle if job.spares else 0
+        if room >= len(here):
+            leave.append(f"{named}: hands the ranks of {_nodes(len(here))} over")
+            idle -= max(0, len(here) - spares)
+        else:
+            lost[job.job] = (
+                f"{named}: has ranks on {_nodes(len(here))} here and room on {room} elsewhere: it stops, and repeats "
+                "the steps since its last checkpoint"
+            )
+    return leave, lost
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node" if count == 1 else f"{count} nodes"
+
+
+def jobs_of(
+    tasks: Iterable[tuple[str, str, str, int]], launchers: Mapping[str, Sequence[Mapping[str, object]]]
+) -> tuple[JobFacts, ...]:
+    """
+    Return jobs from Slurm's tasks (job, name, host, fewest nodes), and host -> launchers as the agents report them.
+    """
+    hosts: dict[str, set[str]] = {}
+    about: dict[str, tuple[str, int]] = {}
+    for job, name, host, least in tasks:
+        hosts.setdefault(job, set()).add(host)
+        about[job] = (name, least)
+    found = []
+    for job, on in hosts.items():
+        reports = {host: [one for one in launchers.get(host, ()) if one["job"] == job] for host in on}
+        launched = all(reports.values())
+        spares = {host for host in on if reports[host] and not any(one["ranks"] for one in reports[host])}
+        name, least = about[job]
+        found.append(
+            JobFacts(
+                job=job,
+                name=name,
+                ranks=frozenset(on - spares),
+                spares=frozenset(spares),
+                least=least,
+                launched=launched,
+            )
+        )
+    return tuple(found)
