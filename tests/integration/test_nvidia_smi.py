@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.catalog import instance_types
-from holdfast.localcloud.gpus import healthy
-from holdfast.localcloud.gpus.library import compile_library
+from holdfast.localcloud.gpus import compile_library, healthy
 
 NODE = Path(__file__).parents[2] / "holdfast" / "localcloud" / "image" / "node"
 
