@@ -259,7 +259,8 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "network:\n  cidr: 10.1.0.0/16\n  availability_zone: us-west-2a\n",
             "network: [10.1.0.0/16]\n",
             "demo.yaml:4: network: got a list; allowed: a mapping with cidr, availability_zone, "
-            "availability_zone_id, additional_availability_zones, control_plane_availability_zone, control_plane_availability_zone_id, egress, "
+            "availability_zone_id, additional_availability_zones, "
+            "control_plane_availability_zone, control_plane_availability_zone_id, egress, "
             "flow_logs, existing; write a mapping network with its settings",
             id="list-for-a-section",
         ),
