@@ -4,6 +4,7 @@ from holdfast.localcloud.hyperpod.control.plane import ControlPlane
 from holdfast.localcloud.hyperpod.control.reconcile import (
     GATHER_S,
     Check,
+    Detach,
     Health,
     HoldBack,
     MarkFailed,
@@ -13,6 +14,7 @@ from holdfast.localcloud.hyperpod.control.reconcile import (
     Remove,
     Replace,
     SetStatus,
+    Update,
     decide,
 )
 from holdfast.localcloud.hyperpod.control.service import Service
@@ -21,6 +23,7 @@ __all__ = [
     "GATHER_S",
     "Check",
     "ControlPlane",
+    "Detach",
     "Health",
     "HoldBack",
     "MarkFailed",
@@ -31,5 +34,6 @@ __all__ = [
     "Replace",
     "Service",
     "SetStatus",
+    "Update",
     "decide",
 ]

@@ -8,6 +8,7 @@ import pytest
 from holdfast.localcloud.hyperpod.control import (
     GATHER_S,
     Check,
+    Detach,
     Health,
     HoldBack,
     MarkFailed,
@@ -17,6 +18,7 @@ from holdfast.localcloud.hyperpod.control import (
     Remove,
     Replace,
     SetStatus,
+    Update,
     decide,
 )
 from holdfast.localcloud.hyperpod.model import MAX_ATTEMPTS, Cluster, Group, Instance
@@ -46,6 +48,25 @@ def test_pending_instances_are_prepared_whether_they_run_or_not() -> None:
 def test_a_pending_instance_that_died_is_begun_afresh() -> None:
     observed = Observation(cluster=cluster("InService", "Running", "Pending"), health={**ALIVE, "i-1": Health.DEAD})
     assert decide(observed) == [Prepare(arn=ARN, instance_id="i-1", afresh=True)]
+
+
+@pytest.mark.parametrize("status", ["Running", "Failure"])
+def test_software_is_updated_and_nodes_are_detached_on_request(status: str) -> None:
+    observed = Observation(
+        cluster=cluster("SystemUpdating", status, status), health=ALIVE, requests={"i-0": "update", "i-1": "detach"}
+    )
+    assert decide(observed) == [Update(arn=ARN, instance_id="i-0"), Detach(arn=ARN, instance_id="i-1")]
+
+
+@pytest.mark.parametrize("status", ["SystemUpdating", "AttachInProgress"])
+@pytest.mark.parametrize(("health", "afresh"), [(Health.ABSENT, False), (Health.ALIVE, False), (Health.DEAD, True)])
+def test_a_node_with_a_new_root_is_prepared_and_never_replaced(status: str, health: Health, afresh: bool) -> None:
+    observed = Observation(cluster=cluster("InService", "Running", status), health={**ALIVE, "i-1": health})
+    assert decide(observed) == [Prepare(arn=ARN, instance_id="i-1", afresh=afresh)]
+
+
+def test_the_service_ends_an_update_of_software_and_the_control_plane_does_not() -> None:
+    assert decide(Observation(cluster=cluster("SystemUpdating"), health=ALIVE)) == []
 
 
 def test_nothing_is_decided_about_busy_instances() -> None:
