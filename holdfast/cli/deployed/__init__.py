@@ -1,7 +1,6 @@
 """Deployed clusters: locate, read, and request. Writes only events and resize requests; prints nothing."""
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
-from holdfast.cli.deployed.by_hand import refuse_on_aws
 from holdfast.cli.deployed.choices import Choice, LineChoice, parse_since
 from holdfast.cli.deployed.cluster import (
     by_name,
@@ -22,6 +21,7 @@ from holdfast.cli.deployed.events import (
     stream_events,
 )
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
+from holdfast.cli.deployed.forwarding import ForwardedPort, forward_port
 from holdfast.cli.deployed.kubernetes import (
     cancel_workloads,
     check_kubernetes_job,
@@ -45,7 +45,7 @@ from holdfast.cli.deployed.logs import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.deployed.nodes import complete_node, instance, instance_status, run
+from holdfast.cli.deployed.nodes import attach, complete_node, instance, instance_status, relay, require_local, run
 from holdfast.cli.deployed.service_events import ServiceEvent, read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
@@ -99,6 +99,7 @@ __all__ = [
     "Context",
     "DetectorView",
     "FileSystemView",
+    "ForwardedPort",
     "IncidentView",
     "JobRow",
     "JobView",
@@ -110,6 +111,7 @@ __all__ = [
     "StatusView",
     "UnreachableError",
     "ask_for_size",
+    "attach",
     "by_name",
     "cancel_workloads",
     "check_job_id",
@@ -123,6 +125,7 @@ __all__ = [
     "eks_cluster",
     "environments",
     "expand_job_id",
+    "forward_port",
     "heading",
     "instance",
     "instance_status",
@@ -152,7 +155,8 @@ __all__ = [
     "read_status",
     "record_event",
     "recorded",
-    "refuse_on_aws",
+    "relay",
+    "require_local",
     "row",
     "rows",
     "run",
