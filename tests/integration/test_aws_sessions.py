@@ -1,15 +1,17 @@
 """Session Manager of the embedded AWS, with Holdfast's client; the node is this machine."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
 import threading
 import time
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
-from session_nodes import ThisMachine, access_of, client, target_in_new_cluster
+from session_nodes import REGION, ThisMachine, access_of, client, target_in_new_cluster
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -325,3 +327,52 @@ def test_a_failed_handshake_ends_the_session_with_its_reason(aws, target):
     one.read(b"never", acknowledge=True)
     assert one.closed == "handshake failed: no"
     one.lines.close()
+
+
+def test_a_role_starts_sessions_of_the_cluster_and_the_documents_that_its_policy_names(aws, target):
+    account = "123456789012"
+    iam = client(aws, "iam")
+    trust = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{account}:root"}, "Action": "sts:AssumeRole"}
+        ],
+    }
+    document = "AWS-StartNonInteractiveCommand"
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": "ssm:StartSession",
+                "Resource": [
+                    f"arn:aws:sagemaker:{REGION}:{account}:cluster/{target.cluster_id}",
+                    f"arn:aws:ssm:{REGION}::document/{document}",
+                ],
+            }
+        ],
+    }
+    role = iam.create_role(RoleName="caller", AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]
+    iam.put_role_policy(RoleName="caller", PolicyName="sessions", PolicyDocument=json.dumps(policy))
+    got = client(aws, "sts").assume_role(RoleArn=role, RoleSessionName="someone")["Credentials"]
+    ssm = boto3.client(
+        "ssm",
+        region_name=REGION,
+        endpoint_url=aws.endpoint,
+        aws_access_key_id=got["AccessKeyId"],
+        aws_secret_access_key=got["SecretAccessKey"],
+        aws_session_token=got["SessionToken"],
+    )
+    started = ssm.start_session(Target=str(target), DocumentName=document, Parameters={"command": ["true"]})
+    for refused in (
+        {"Target": str(target)},
+        {"Target": str(target).replace(target.cluster_id, "a" * 12), "DocumentName": document},
+    ):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            ssm.start_session(**refused)
+    # The session of a role is its own.
+    with pytest.raises(ClientError, match="DoesNotExist"):
+        client(aws, "ssm").resume_session(SessionId=started["SessionId"])
+    with pytest.raises(ClientError, match="AccessDenied"):
+        ssm.terminate_session(SessionId=started["SessionId"])
+    ssm.close()

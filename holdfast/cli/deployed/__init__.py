@@ -21,7 +21,6 @@ from holdfast.cli.deployed.events import (
     stream_events,
 )
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
-from holdfast.cli.deployed.forwarding import ForwardedPort, forward_port
 from holdfast.cli.deployed.kubernetes import (
     cancel_workloads,
     check_kubernetes_job,
@@ -45,7 +44,16 @@ from holdfast.cli.deployed.logs import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.deployed.nodes import attach, complete_node, instance, instance_status, relay, require_local, run
+from holdfast.cli.deployed.nodes import (
+    attach,
+    complete_node,
+    forward_port,
+    instance,
+    instance_status,
+    relay,
+    require_local,
+    run,
+)
 from holdfast.cli.deployed.service_events import ServiceEvent, read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
@@ -99,7 +107,6 @@ __all__ = [
     "Context",
     "DetectorView",
     "FileSystemView",
-    "ForwardedPort",
     "IncidentView",
     "JobRow",
     "JobView",

@@ -4,14 +4,22 @@ import contextlib
 import functools
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed.aws import AwsError
-from holdfast.cli.deployed.cluster import cluster_nodes
-from holdfast.cli.deployed.session_targets import SessionTargets
+from holdfast.cli.deployed.cluster import cluster_arn, cluster_nodes, hostname_of
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.node_access import NamespaceNodeAccess, NodeAccess, NodeAccessError, SessionApi, SsmNodeAccess
+from holdfast.cli.node_access import (
+    ForwardedPort,
+    NamespaceNodeAccess,
+    NodeAccess,
+    NodeAccessError,
+    SessionApi,
+    SsmNodeAccess,
+    forwarded,
+)
 from holdfast.cli.terminal import CommandError
+from holdfast.session_manager import ClusterTarget
 
 if TYPE_CHECKING:
     from holdfast.localcloud.nodes import Node
@@ -91,6 +99,13 @@ def relay(context: Context, *, node: str, port: int, source: int, sink: int) -> 
         _access(context).relay(node=node, port=port, source=source, sink=sink)
 
 
+def forward_port(
+    context: Context, *, node: str, local: int, port: int
+) -> "contextlib.AbstractContextManager[ForwardedPort]":
+    """Return the port of this machine that leads to ``port`` of ``node`` inside of the context."""
+    return forwarded(local, lambda ends: relay(context, node=node, port=port, source=ends, sink=ends))
+
+
 def complete_node(incomplete: str) -> list[str]:
     """Return host names and instance ids; none without a local cluster."""
     from holdfast.localcloud import from_environment
@@ -110,8 +125,44 @@ def _access(context: Context) -> NodeAccess:
 
 
 @functools.cache
-def _targets(context: Context) -> SessionTargets:
-    return SessionTargets(context)
+def _targets(context: Context) -> "_SessionTargets":
+    return _SessionTargets(context)
+
+
+class _SessionTargets:
+    """Reads the nodes once, and again for a name that it does not have."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[str, str] = {}
+
+    def find(self, node: str) -> str:
+        """Return the target of an instance id, host name, address or Kubernetes name. Raises: CommandError."""
+        name = node.removeprefix("hyperpod-")
+        if name not in self._known:
+            nodes = cluster_nodes(self._context)
+            cluster_id = cluster_arn(self._context).rpartition("/")[2]
+            self._known = {
+                name: str(
+                    ClusterTarget(cluster_id=cluster_id, group=one["InstanceGroupName"], instance_id=one["InstanceId"])
+                )
+                for one in nodes
+                for name in _names(one)
+            }
+        if name not in self._known:
+            ids = ", ".join(one["InstanceId"] for one in nodes) or "none"
+            raise CommandError(f"cluster {self._context.session.cluster_name} has no node {node!r}; its nodes: {ids}")
+        return self._known[name]
+
+    def forget(self) -> None:
+        """A node may have been replaced."""
+        self._known = {}
+
+
+def _names(node: dict[str, Any]) -> set[str]:
+    """Instance id, host name, and address, which the host name has."""
+    hostname = hostname_of(node)
+    return {str(node["InstanceId"]), hostname, hostname.removeprefix("ip-").replace("-", ".")} - {""}
 
 
 @contextlib.contextmanager

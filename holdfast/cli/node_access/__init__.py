@@ -3,11 +3,13 @@
 from holdfast.cli.node_access.access import NodeAccess, NodeAccessError
 from holdfast.cli.node_access.api import Ask, SessionApi
 from holdfast.cli.node_access.command_lines import OutputError, exit_code_of, framed, parse_framed
+from holdfast.cli.node_access.forwarding import ForwardedPort, forwarded
 from holdfast.cli.node_access.namespaces import NamespaceNodeAccess
 from holdfast.cli.node_access.ssm import SsmNodeAccess
 
 __all__ = [
     "Ask",
+    "ForwardedPort",
     "NamespaceNodeAccess",
     "NodeAccess",
     "NodeAccessError",
@@ -15,6 +17,7 @@ __all__ = [
     "SessionApi",
     "SsmNodeAccess",
     "exit_code_of",
+    "forwarded",
     "framed",
     "parse_framed",
 ]

@@ -4,23 +4,19 @@ import contextlib
 import queue
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from holdfast.cli.deployed.nodes import relay
-from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.terminal import CommandError
 
 MOST_CONNECTIONS = 32
 
 
 class ForwardedPort:
-    """Each connection to the listening socket is a relay of its own."""
+    """Each connection to the listening socket is a relay of its own; ``relay`` gets its descriptor."""
 
-    def __init__(self, context: Context, listening: socket.socket, *, node: str, port: int) -> None:
-        self._context = context
+    def __init__(self, listening: socket.socket, relay: Callable[[int], None]) -> None:
         self._listening = listening
-        self._node = node
-        self._to = port
+        self._relay = relay
         self._free = threading.Semaphore(MOST_CONNECTIONS)
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._accept, name="forward", daemon=True).start()
@@ -42,10 +38,9 @@ class ForwardedPort:
                 threading.Thread(target=self._serve, args=(connection,), name="forward", daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        number = connection.fileno()
         try:
             with connection:
-                relay(self._context, node=self._node, port=self._to, source=number, sink=number)
+                self._relay(connection.fileno())
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
         except CommandError as error:
@@ -57,11 +52,11 @@ class ForwardedPort:
 
 
 @contextlib.contextmanager
-def forward_port(context: Context, *, node: str, local: int, port: int) -> Iterator[ForwardedPort]:
+def forwarded(local: int, relay: Callable[[int], None]) -> Iterator[ForwardedPort]:
     """Listen on a loopback port; 0 picks one. Raises: CommandError: the port is taken."""
     try:
         listening = socket.create_server(("127.0.0.1", local))
     except OSError as error:
         raise CommandError(f"port {local} of this machine cannot be used: {error.strerror}") from None
     with listening:
-        yield ForwardedPort(context, listening, node=node, port=port)
+        yield ForwardedPort(listening, relay)
