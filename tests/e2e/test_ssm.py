@@ -5,6 +5,7 @@ The client is another home, whose environment is one of AWS with the embedded AW
 so it can enter no namespace.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -207,7 +208,8 @@ def test_what_only_the_local_hyperpod_has_says_so(ways: Ways, words: list[str]) 
     assert "works on the local HyperPod alone" in refused.stderr
 
 
-def on_terminal(argv: list[str], variables: dict[str, str]) -> "tuple[subprocess.Popen[bytes], int]":
+@contextlib.contextmanager
+def on_terminal(argv: list[str], variables: dict[str, str]) -> "Iterator[tuple[subprocess.Popen[bytes], int]]":
     master, slave = pty.openpty()
     tty.setraw(slave)
     termios.tcsetwinsize(slave, (31, 97))
@@ -216,7 +218,12 @@ def on_terminal(argv: list[str], variables: dict[str, str]) -> "tuple[subprocess
         start_new_session=True,
     )  # fmt: skip
     os.close(slave)
-    return process, master
+    try:
+        yield process, master
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
 
 
 def read_until(descriptor: int, wanted: bytes) -> bytes:
@@ -246,29 +253,31 @@ def test_a_shell_has_size_echo_and_exit_code_as_by_the_local_way(ways: Ways) -> 
         ("local", [HOLDFAST, "ssh", ways.worker], local_variables),
         ("aws", ways.aws.command("ssh", ways.worker), ways.aws.variables),
     ):
-        process, master = on_terminal(argv, variables)
-        os.write(master, b"stty size; echo rea''dy\r")
-        read_until(master, b"ready")
-        medians[name] = echo_s(master)
-        os.write(master, b"\x15")
-        if name == "aws":
-            os.write(master, b"stty size\r")
-            read_until(master, b"31 97")
-            termios.tcsetwinsize(master, (41, 107))
-            os.write(master, b"sleep 0.5; stty size\r")
-            read_until(master, b"41 107")
-        os.write(master, b"exit 5\r")
-        assert process.wait(timeout=30) == 5
-        os.close(master)
+        with on_terminal(argv, variables) as (process, master):
+            read_until(master, b"# ")
+            os.write(master, b"stty size; echo rea''dy\r")
+            read_until(master, b"ready\r\n")
+            read_until(master, b"# ")
+            medians[name] = echo_s(master)
+            os.write(master, b"\x15")
+            if name == "aws":
+                os.write(master, b"stty size\r")
+                read_until(master, b"31 97")
+                termios.tcsetwinsize(master, (41, 107))
+                os.write(master, b"sleep 0.5; stty size\r")
+                read_until(master, b"41 107")
+            os.write(master, b"exit 5\r")
+            assert process.wait(timeout=30) == 5
+    print(f"median echo: {medians}")
     assert medians["aws"] - medians["local"] < SLOWER_BY_S, medians
 
 
 def test_a_command_on_a_terminal_shows_its_output_and_no_mark(ways: Ways) -> None:
-    process, master = on_terminal(ways.aws.command("ssh", ways.worker, "--", "tty; exit 3"), ways.aws.variables)
-    output = read_until(master, b"/dev/pts/")
-    assert process.wait(timeout=30) == 3
+    argv = ways.aws.command("ssh", ways.worker, "--", "tty; exit 3")
+    with on_terminal(argv, ways.aws.variables) as (process, master):
+        output = read_until(master, b"/dev/pts/")
+        assert process.wait(timeout=30) == 3
     assert b"\x1e" not in output
-    os.close(master)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_CUTS = 5
 """In a row, without a message in between (``DataChannelNumMaxRetries``)."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
-OPEN_S, CLOSE_S, RESEND_EVERY_S, PING_EVERY_S = 15.0, 1.0, 0.1, 60.0
+OPEN_S, CLOSE_S, RESEND_EVERY_S, PING_EVERY_S = 15.0, 1.0, 0.1, 300.0
 _KNOWN_TYPES = ("Standard_Stream", "InteractiveCommands", "NonInteractiveCommands", "Port")
 _OF_OUTPUT = (PayloadType.OUTPUT, PayloadType.ERROR, PayloadType.STDERR, PayloadType.FLAG)
 
@@ -98,6 +98,7 @@ class DataChannel:
                 open_timeout=OPEN_S,
                 close_timeout=CLOSE_S,
                 ping_interval=PING_EVERY_S,
+                ping_timeout=None,
             ) as line:
                 return await self._served(line, token)
         except (OSError, TimeoutError, WebSocketException, MessageError) as error:

@@ -1,5 +1,6 @@
 """Nodes of this machine: their namespaces are entered."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -46,7 +47,8 @@ class NamespaceNodeAccess:
         except OSError as error:
             raise NodeAccessError(f"port {port}: {error.strerror or error}") from None
         with connection:
-            threading.Thread(target=_send, args=(source, connection), name="relay", daemon=True).start()
+            own = os.dup(source)  # the caller's may be closed, and its number be another file's, while the thread reads
+            threading.Thread(target=_send, args=(own, connection), name="relay", daemon=True).start()
             while data := connection.recv(STEP):
                 _write(sink, data)
 
@@ -60,12 +62,10 @@ class NamespaceNodeAccess:
 
 
 def _send(source: int, connection: socket.socket) -> None:
-    try:
-        while data := os.read(source, STEP):
+    with os.fdopen(source, "rb", buffering=0) as given, contextlib.suppress(OSError):
+        while data := given.read(STEP):
             connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
 
 
 def _write(sink: int, data: bytes) -> None:

@@ -18,10 +18,12 @@ async def relayed(channel: DataChannel, *, source: int) -> str:
     """Send what ``source`` has until the session ends; return the reason of the end."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
+    own = os.dup(source)  # the caller's may be closed, and its number be another file's, while the thread reads
 
     def read() -> None:
-        with contextlib.suppress(OSError, RuntimeError, CancelledError):  # the loop may be closed
-            while data := os.read(source, STEP):
+        # The loop may be closed.
+        with os.fdopen(own, "rb", buffering=0) as given, contextlib.suppress(OSError, RuntimeError, CancelledError):
+            while data := given.read(STEP):
                 asyncio.run_coroutine_threadsafe(channel.send(data), loop).result()
             loop.call_soon_threadsafe(ended.set)
 

@@ -46,7 +46,7 @@ def _raw(descriptor: int) -> Iterator[None]:
     except termios.error:
         yield
         return
-    tty.setraw(descriptor)
+    tty.setraw(descriptor, termios.TCSADRAIN)  # what was typed already is for the session
     try:
         yield
     finally:

@@ -64,8 +64,8 @@ def command_line(words: list[str]) -> list[str]:
 
 def parse_forward(text: str) -> tuple[int, int]:
     """Return (local port, port of the node). Raises: CommandError."""
-    local, _, port = text.rpartition(":")
-    numbers = [local or port, port]
+    local, colon, port = text.rpartition(":")
+    numbers = [local if colon else port, port]
     if not all(one.isascii() and one.isdigit() and int(one) <= 65535 for one in numbers) or not int(port):
         raise CommandError(f"got --forward {text!r}; allowed: PORT or LOCAL:PORT, such as 8080:80; LOCAL 0 picks one")
     return int(numbers[0]), int(numbers[1])
