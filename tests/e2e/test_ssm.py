@@ -11,6 +11,7 @@ import json
 import os
 import pty
 import select
+import signal
 import socket
 import statistics
 import subprocess
@@ -226,9 +227,9 @@ def on_terminal(argv: list[str], variables: dict[str, str]) -> "Iterator[tuple[s
         os.close(master)
 
 
-def read_until(descriptor: int, wanted: bytes) -> bytes:
+def read_until(descriptor: int, wanted: bytes, *, then: bytes = b"") -> bytes:
     found, until_s = b"", time.monotonic() + 30
-    while wanted not in found:
+    while wanted not in found or then not in found.partition(wanted)[2]:
         ready, _, _ = select.select([descriptor], [], [], max(until_s - time.monotonic(), 0))
         assert ready, found
         found += os.read(descriptor, 65536)
@@ -256,14 +257,14 @@ def test_a_shell_has_size_echo_and_exit_code_as_by_the_local_way(ways: Ways) -> 
         with on_terminal(argv, variables) as (process, master):
             read_until(master, b"# ")
             os.write(master, b"stty size; echo rea''dy\r")
-            read_until(master, b"ready\r\n")
-            read_until(master, b"# ")
+            read_until(master, b"ready", then=b"# ")
             medians[name] = echo_s(master)
             os.write(master, b"\x15")
             if name == "aws":
                 os.write(master, b"stty size\r")
                 read_until(master, b"31 97")
                 termios.tcsetwinsize(master, (41, 107))
+                process.send_signal(signal.SIGWINCH)  # as the kernel does where the terminal is the process's own
                 os.write(master, b"sleep 0.5; stty size\r")
                 read_until(master, b"41 107")
             os.write(master, b"exit 5\r")

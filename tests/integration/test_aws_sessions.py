@@ -1,8 +1,10 @@
 """Session Manager of the embedded AWS, with Holdfast's client; the node is this machine."""
 
 import contextlib
+import hashlib
 import json
 import os
+import random
 import socket
 import subprocess
 import threading
@@ -11,6 +13,7 @@ import time
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from cutting import CuttableWay
 from session_nodes import REGION, ThisMachine, access_of, client, target_in_new_cluster
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -376,3 +379,90 @@ def test_a_role_starts_sessions_of_the_cluster_and_the_documents_that_its_policy
     with pytest.raises(ClientError, match="AccessDenied"):
         ssm.terminate_session(SessionId=started["SessionId"])
     ssm.close()
+
+
+@pytest.fixture
+def way(aws):
+    with CuttableWay(aws.port) as made:
+        yield made
+
+
+@pytest.fixture
+def over_way(aws, target, way):
+    """Access whose data channels go over the way, and whose requests do not."""
+    return access_of(aws, target, channel_port=way.port)
+
+
+def test_a_command_outlives_cuts_of_its_session(over_way, way):
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(
+            run(over_way, "/bin/sh", "-c", "sleep 1; seq 50000; sleep 1; echo end >&2; exit 3", timeout_s=60)
+        )
+    )
+    thread.start()
+    for _ in range(3):
+        time.sleep(0.6)
+        way.cut()
+    thread.join(timeout=60)
+    [done] = found
+    assert done.stdout == "".join(f"{number}\n" for number in range(1, 50001))
+    assert (done.stderr, done.returncode) == ("end\n", 3)
+    assert way.connections >= 3
+
+
+def test_bytes_of_a_connection_outlive_cuts_in_order(over_way, way):
+    sent = random.Random(5).randbytes(3 << 20)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            connection, _ = listening.accept()
+            with connection:
+                while data := connection.recv(65536):
+                    connection.sendall(data)
+
+        threading.Thread(target=answer, daemon=True).start()
+        here, there = socket.socketpair()
+        ends = there.fileno()
+        port = listening.getsockname()[1]
+        relay = threading.Thread(
+            target=lambda: over_way.relay(node="node", port=port, source=ends, sink=ends), daemon=True
+        )
+        relay.start()
+        threading.Thread(target=here.sendall, args=(sent,), daemon=True).start()
+        here.settimeout(60)
+        back, cuts = bytearray(), 0
+        while len(back) < len(sent):
+            back += here.recv(65536)
+            if len(back) > (cuts + 1) * len(sent) // 5:
+                cuts += 1
+                way.cut()
+        assert hashlib.sha256(back).digest() == hashlib.sha256(sent).digest()
+        assert way.connections >= 4
+        here.shutdown(socket.SHUT_RDWR)
+        relay.join(timeout=30)
+        assert not relay.is_alive()
+        here.close()
+        there.close()
+
+
+def test_a_session_that_cannot_be_reached_any_more_is_lost_and_its_command_ended(over_way, way, machine):
+    failed = []
+
+    def command():
+        try:
+            run(over_way, "sleep", "100", timeout_s=90)
+        except NodeAccessError as error:
+            failed.append(str(error))
+
+    thread = threading.Thread(target=command)
+    before = len(machine.started)
+    thread.start()
+    while len(machine.started) == before:
+        time.sleep(0.1)
+    with way:
+        pass
+    thread.join(timeout=60)
+    assert len(failed) == 1
+    assert "was lost" in failed[0]
+    assert machine.started[-1].wait(timeout=10) != 0

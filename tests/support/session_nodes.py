@@ -86,7 +86,7 @@ def target_in_new_cluster(aws: Any, name: str = "sessions") -> ClusterTarget:
     return ClusterTarget(cluster_id=arn.rpartition("/")[2], group=GROUP, instance_id=node["InstanceId"])
 
 
-def access_of(aws: Any, target: ClusterTarget) -> SsmNodeAccess:
+def access_of(aws: Any, target: ClusterTarget, *, channel_port: int | None = None) -> SsmNodeAccess:
     from botocore import xform_name
 
     made: dict[str, Any] = {}
@@ -94,6 +94,8 @@ def access_of(aws: Any, target: ClusterTarget) -> SsmNodeAccess:
     def ask(service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
         one = made.setdefault(service, client(aws, service))
         answer: dict[str, Any] = getattr(one, xform_name(operation))(**parameters)
+        if channel_port is not None and "StreamUrl" in answer:
+            answer["StreamUrl"] = answer["StreamUrl"].replace(f":{aws.port}/", f":{channel_port}/")
         return answer
 
     return SsmNodeAccess(SessionApi(ask), target_of=lambda _node: str(target))
