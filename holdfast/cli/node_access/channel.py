@@ -36,7 +36,7 @@ MOST_CUTS = 5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 OPEN_S, CLOSE_S, RESEND_EVERY_S, PING_EVERY_S = 15.0, 1.0, 0.1, 300.0
 _KNOWN_TYPES = ("Standard_Stream", "InteractiveCommands", "NonInteractiveCommands", "Port")
-_OF_OUTPUT = (PayloadType.OUTPUT, PayloadType.ERROR, PayloadType.STDERR, PayloadType.FLAG)
+_OF_OUTPUT = (PayloadType.OUTPUT, PayloadType.ERROR, PayloadType.STDERR)
 
 
 class ChannelError(Exception):
@@ -44,7 +44,7 @@ class ChannelError(Exception):
 
 
 class DataChannel:
-    def __init__(self, api: SessionApi, started: StartedSession, *, on_output: Callable[[int, bytes], None]) -> None:
+    def __init__(self, api: SessionApi, started: StartedSession, *, on_output: Callable[[bytes], None]) -> None:
         self._api = api
         self._started = started
         self._on_output = on_output
@@ -147,7 +147,7 @@ class DataChannel:
             self._ready.set()
         elif message.payload_type in _OF_OUTPUT:
             self._ready.set()  # of agents without a handshake
-            self._on_output(message.payload_type, message.payload)
+            self._on_output(message.payload)
 
     async def _transmit(self, raw: bytes) -> None:
         from websockets.exceptions import ConnectionClosed

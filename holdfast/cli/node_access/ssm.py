@@ -51,7 +51,7 @@ class SsmNodeAccess:
         return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
     def attach(self, *, node: str, argv: Sequence[str], user: str) -> int:
-        if not sys.stdin.isatty():
+        if not all(one is not None and one.isatty() for one in (sys.stdin, sys.stdout)):
             return self._attach_streams(node, argv, user=user)
         mark = secrets.token_hex(8)
         terminal = {name: os.environ[name] for name in ("TERM",) if name in os.environ}
@@ -59,7 +59,7 @@ class SsmNodeAccess:
         held = bytearray()
         code: list[int] = []
 
-        def show(_kind: int, data: bytes) -> None:
+        def show(data: bytes) -> None:
             held.extend(data)
             shown, found = exit_code_of(bytes(held), mark=mark)
             code.extend([] if found is None else [found])
@@ -76,7 +76,7 @@ class SsmNodeAccess:
 
     def _attach_streams(self, node: str, argv: Sequence[str], *, user: str) -> int:
         """Run a program without a terminal. A session has no input, so only a shell gets the caller's."""
-        text = sys.stdin.read() if list(argv) == SHELL else None
+        text = sys.stdin.read() if list(argv) == SHELL and sys.stdin is not None else None
         done = self._command(node, at_login(argv), user=user, text=text, env=None, timeout_s=None)
         for stream, data in ((sys.stdout, done.stdout), (sys.stderr, done.stderr)):
             stream.buffer.write(data)
@@ -87,7 +87,7 @@ class SsmNodeAccess:
         async def talk(channel: DataChannel) -> str:
             return await relayed(channel, source=source)
 
-        def write(_kind: int, data: bytes) -> None:
+        def write(data: bytes) -> None:
             rest = data
             while rest:
                 rest = rest[os.write(sink, rest) :]
@@ -112,7 +112,7 @@ class SsmNodeAccess:
             raise NodeAccessError(str(error)) from None
         output = bytearray()
 
-        def keep(_kind: int, data: bytes) -> None:
+        def keep(data: bytes) -> None:
             output.extend(data)
             if len(output) > MOST_OUTPUT:
                 raise ChannelError(f"{argv[0]} printed more than {MOST_OUTPUT >> 20} MiB")
@@ -136,7 +136,7 @@ class SsmNodeAccess:
         document: str,
         parameters: dict[str, list[str]],
         *,
-        on_output: Callable[[int, bytes], None],
+        on_output: Callable[[bytes], None],
         talk: Callable[[DataChannel], Coroutine[Any, Any, str]],
     ) -> str:
         started = self._api.start(target=self._target_of(node), document=document, parameters=parameters)

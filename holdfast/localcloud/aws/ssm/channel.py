@@ -45,6 +45,8 @@ class Line:
     def __init__(self, connection: socket.socket, head: bytes) -> None:
         self._connection = connection
         self._connection.settimeout(None)
+        # An acknowledgement before an echo would hold it up for 40 ms.
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._lock = threading.Lock()
         self._unwritten: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._protocol = ServerProtocol(max_size=MOST_BYTES)
