@@ -24,7 +24,7 @@ FLOORS = {
     "3 rules": ["holdfast.validation"],
     "2 environment files and costs": ["holdfast.planner", "holdfast.config"],
     "1 alone on a node": ["holdfast_runtime", "holdfast_agent", "holdfast_operator", "holdfast_lifecycle"],
-    "0 facts and events": ["holdfast.catalog", "holdfast.environments", "holdfast_common"],
+    "0 facts and events": ["holdfast.catalog", "holdfast.environments", "holdfast.session_manager", "holdfast_common"],
 }
 """From top to bottom. A package that is not listed is an error: it has no floor yet."""
 OWN_CHAPTER = ("holdfast.localcloud.aws", "holdfast.localcloud.hyperpod", "holdfast_runtime.launcher")

@@ -200,6 +200,31 @@ def test_a_person_gets_a_terminal_of_the_node(fleet: Fleet):
     assert (done.stdout.strip(), done.returncode) == ("/dev/pts/0", 3), (done.stdout, done.stderr)
 
 
+def test_a_terminal_from_outside_is_one_of_the_nodes_own(fleet: Fleet):
+    node = fleet.boot(spec(12))
+    master, slave = node.terminal()
+    try:
+        process = node.popen(["setsid", "--ctty", "--wait", "tty"], stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        assert process.wait(timeout=20) == 0
+        name = os.read(master, 100).decode().strip()
+    finally:
+        os.close(master)
+    assert name.startswith("/dev/pts/")
+
+
+def test_a_port_of_a_nodes_loopback_interface_is_reached_from_outside(fleet: Fleet):
+    node, other = fleet.boot(spec(12)), fleet.boot(spec(13))
+    with node.listen("127.0.0.1", 7000) as listening:
+        with node.connect(7000) as line:
+            accepted, _ = listening.accept()
+            with accepted:
+                accepted.sendall(b"node 12")
+            assert line.recv(100) == b"node 12"
+        with pytest.raises(ConnectionRefusedError):
+            other.connect(7000)
+
+
 def test_orphans_are_reaped_and_pid_1_ignores_what_is_sent_inside(fleet: Fleet):
     node = fleet.boot(spec(11))
     output(node, "sh", "-c", "for i in 1 2 3 4 5; do sh -c 'sleep 0.05 & sleep 0.02 &' ; done")

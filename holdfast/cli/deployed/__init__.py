@@ -1,7 +1,6 @@
 """Deployed clusters: locate, read, and request. Writes only events and resize requests; prints nothing."""
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
-from holdfast.cli.deployed.by_hand import refuse_on_aws
 from holdfast.cli.deployed.choices import Choice, LineChoice, parse_since
 from holdfast.cli.deployed.cluster import (
     by_name,
@@ -47,7 +46,16 @@ from holdfast.cli.deployed.logs import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.deployed.nodes import complete_node, instance, instance_status, run
+from holdfast.cli.deployed.nodes import (
+    attach,
+    complete_node,
+    forward_port,
+    instance,
+    instance_status,
+    relay,
+    require_local,
+    run,
+)
 from holdfast.cli.deployed.service_events import ServiceEvent, read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
@@ -112,6 +120,7 @@ __all__ = [
     "StatusView",
     "UnreachableError",
     "ask_for_size",
+    "attach",
     "by_name",
     "cancel_workloads",
     "check_job_id",
@@ -126,6 +135,7 @@ __all__ = [
     "eks_cluster",
     "environments",
     "expand_job_id",
+    "forward_port",
     "heading",
     "hostname_of",
     "instance",
@@ -156,7 +166,8 @@ __all__ = [
     "read_status",
     "record_event",
     "recorded",
-    "refuse_on_aws",
+    "relay",
+    "require_local",
     "row",
     "rows",
     "run",

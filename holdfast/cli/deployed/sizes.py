@@ -2,7 +2,6 @@
 
 import json
 
-from holdfast.cli.deployed.by_hand import refuse_on_aws
 from holdfast.cli.deployed.cluster import controller_hostname
 from holdfast.cli.deployed.kubernetes import check_kubernetes_job, sign_in, workload
 from holdfast.cli.deployed.nodes import run
@@ -92,7 +91,6 @@ def _ask_nodes(context: Context, *, job: str, request: str) -> str:
 
 
 def _running(context: Context, job: str) -> JobRecord:
-    refuse_on_aws(context, what="holdfast scale")
     found = [one for one in known_jobs(context, jobs=[job]) if one.job_id == job or one.job_id.startswith(f"{job}_")]
     if not found:
         raise CommandError(f"Slurm has no job {job}; to list jobs: holdfast jobs")

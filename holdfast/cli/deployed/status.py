@@ -33,6 +33,7 @@ NODE_PREFIX = "hyperpod-"
 """Of the name of an instance's Node."""
 INCIDENTS_OF_S = 7 * 86_400
 STAND_IN_TAG = "holdfast:stand-in:"
+_SLURM_S = {"embedded": 5.0, "aws": 20.0}
 _TAKES_NO_JOB = ("down", "drain", "fail", "maint", "reserved")
 """Beginnings of Slurm's node states (sinfo(1), NODE STATE CODES)."""
 
@@ -319,15 +320,13 @@ class _SlurmView:
 
 
 def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]) -> "_SlurmView":
-    if context.session.cloud == "aws":
-        unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
-        return _SlurmView()
     if not nodes:
         return _SlurmView()
     # The name comes last: whoever submits a job chooses it, and may put anything into it.
     script = "sinfo -h -N -o 'N|%N|%T|%E' && squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
     try:
-        answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
+        controller, timeout_s = controller_hostname(context), _SLURM_S[context.session.cloud]
+        answer = run(context, node=controller, argv=["/bin/sh", "-c", script], timeout_s=timeout_s)
     except CommandError as error:
         unseen.append(f"Slurm's nodes and jobs: {error}")
         return _SlurmView()
@@ -335,7 +334,7 @@ def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[s
         reason = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
         unseen.append(f"Slurm's nodes and jobs: {reason}")
     states, jobs = parse_slurm(answer.stdout)
-    drained = parse_drained(answer.stdout, controller=controller_hostname(context))
+    drained = parse_drained(answer.stdout, controller=controller)
     try:
         ended = ended_jobs(context)
     except (CommandError, OSError) as error:

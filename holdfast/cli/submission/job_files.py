@@ -189,8 +189,12 @@ class _UploadedFolder:
         raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
 
     def sbatch(self, argv: Sequence[str], *, environment: Mapping[str, str]) -> Any:
-        # The shell is for the account's profile; names are arguments of it and never its program.
-        script = 'cd -- "$1" && shift && exec "$@"'
+        # The shell is for the account's profile; names are arguments of it and never its program. The token is made
+        # there: what a session runs on AWS is recorded.
+        script = (
+            'cd -- "$1" && shift && HOLDFAST_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d " \\n") && '
+            'export HOLDFAST_TOKEN && exec "$@"'
+        )
         command = ["/bin/bash", "-lc", script, "submit", self.folder, *argv]
         return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
 
@@ -207,7 +211,7 @@ def _sbatch(
 ) -> tuple[str, str]:
     """Job id, empty if none was submitted, and standard error of sbatch."""
     # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
-    environment = {**caller.passed, "HOLDFAST_TOKEN": secrets.token_hex(32)}
+    environment = dict(caller.passed)
     if submission is not None:
         environment["HOLDFAST_SUBMISSION"] = submission
     exported = [] if caller.export is None else [f"--export={caller.export}"]

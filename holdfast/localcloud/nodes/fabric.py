@@ -19,6 +19,8 @@ METADATA_ADDRESS = "169.254.169.254"
 POD_IDENTITY_ADDRESS = "169.254.170.23"
 """Credentials of pods on EKS (EKS user guide, pod-identities); the same."""
 
+CONNECT_S = 5.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
@@ -124,6 +126,15 @@ class Fabric:
 
 def listen_in(namespace: Path, *, address: str, port: int) -> socket.socket:
     return in_namespace(namespace, boot.CLONE_NEWNET, lambda: _listen_here(address, port))
+
+
+def connect_in(namespace: Path, *, address: str, port: int) -> socket.socket:
+    """Connect inside a network. Raises: OSError."""
+    connection = in_namespace(
+        namespace, boot.CLONE_NEWNET, lambda: socket.create_connection((address, port), CONNECT_S)
+    )
+    connection.settimeout(None)
+    return connection
 
 
 def _listen_here(address: str, port: int) -> socket.socket:

@@ -1,10 +1,12 @@
 """One running node: run programs in it, freeze, disconnect, destroy."""
 
+import fcntl
 import os
 import re
 import shlex
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -17,12 +19,13 @@ from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.nodes.kernel import entering, proc
 
 from . import cgroups
-from .fabric import Fabric, listen_in, run_ip, set_network
+from .fabric import Fabric, connect_in, listen_in, run_ip, set_network
 from .spec import NodeError, NodeRecord, NodeSpec
 
 _KILL_TIMEOUT_S = 10.0
 _KILL_RETRY_S = 0.01
 _SETTLE_S = 0.002
+_TIOCSPTLCK, _TIOCGPTN = 0x40045431, 0x80045430  # asm-generic/ioctls.h
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs"; shift; done; shift; exec "$@"'
 _Stream = int | IO[bytes] | None
@@ -235,6 +238,25 @@ class Node:
         return entering.start(
             command, env=environment, containers=self.spec.runs_containers, on_abandoned=subprocess.Popen.kill
         ).wait()
+
+    def terminal(self) -> tuple[int, int]:
+        """Return descriptors of a new terminal of the node's devpts: master and slave."""
+        self._require_alive()
+        devices = self.root / "dev" / "pts"
+        how = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
+        master = os.open(devices / "ptmx", how)
+        try:
+            fcntl.ioctl(master, _TIOCSPTLCK, struct.pack("i", 0))
+            number = struct.unpack("I", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))[0]
+            return master, os.open(devices / str(number), how)
+        except BaseException:
+            os.close(master)
+            raise
+
+    def connect(self, port: int) -> socket.socket:
+        """Connect to a port of the node's loopback interface. Raises: OSError."""
+        self._require_alive()
+        return connect_in(Path(f"/proc/{self.pid}/ns/net"), address="127.0.0.1", port=port)
 
     def _command(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None, user: str | None, cwd: str, login: bool

@@ -195,6 +195,7 @@ def is_constant(value: ast.expr) -> bool:
 
 SHELLS_OF_DATA = {
     "holdfast/cli/commands/cluster/ssh.py": ["' '.join(words)"],  # a command line of the caller, as ssh takes it
+    "holdfast/localcloud/aws/ssm/plugins.py": ["plan.command"],  # a command line of the caller, as the agent takes it
     "holdfast/localcloud/nodes/node.py": ["shlex.join(program)"],  # script(1) takes one text; each word is quoted
 }
 

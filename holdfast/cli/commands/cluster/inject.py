@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, Context, complete_node, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, Context, complete_node, locate, require_local
 from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
 from holdfast.cli.terminal import JSON, CommandError, console, print_json
 from holdfast.cli.views import without_remedy
@@ -50,7 +50,7 @@ def inject(
     """
     _check(node=node, fault=fault, for_s=for_s, end=end, listed=listed)
     context = locate(environment=environment)
-    refuse_on_aws(context, what="holdfast inject", node=node)
+    require_local(context, what="holdfast inject")
     if listed or end:
         _show(_found(context, node=node, fault=fault, end=end), json=json, ended=end)
         return

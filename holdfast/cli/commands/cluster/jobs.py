@@ -4,7 +4,10 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.deployed import (
+    CLUSTER,
     ENVIRONMENT,
+    PROFILE,
+    REGION,
     Context,
     JobRow,
     cancel_workloads,
@@ -15,7 +18,6 @@ from holdfast.cli.deployed import (
     known_jobs,
     known_workloads,
     locate,
-    refuse_on_aws,
     rows,
     run,
     workload_rows,
@@ -38,6 +40,9 @@ def jobs(
     days: Annotated[int, typer.Option(help="Days to look back.", min=1, max=3650, rich_help_panel=FILTER)] = 7,
     failed: Annotated[bool, typer.Option("--failed", help="Only failed jobs.", rich_help_panel=FILTER)] = False,
     environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """
@@ -45,7 +50,7 @@ def jobs(
 
     Running jobs come first, then failed ones with the reason. A named array job has a row for each task.
     """
-    context = locate(environment=environment)
+    context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
     if context.orchestrator == "eks":
         found = workload_rows(context, _workloads(context, job or [], days=days, failed=failed))
     else:
@@ -60,7 +65,6 @@ def jobs(
 
 def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> list[JobRow]:
     requested = [each for one in job for each in expand_job_id(one)]
-    refuse_on_aws(context, what="holdfast jobs")
     records = known_jobs(context, jobs=requested, since=f"now-{days}days")
     missing = [one for one in requested if not any(record.is_of(one) for record in records)]
     if missing:
@@ -94,15 +98,17 @@ def cancel(
         ),
     ],
     environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """Cancel running and pending jobs."""
-    context = locate(environment=environment)
+    context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
     if context.orchestrator == "eks":
         _cancel_workloads(context, job, json=json)
         return
     requested = list(dict.fromkeys(each for one in job for each in expand_job_id(one)))
-    refuse_on_aws(context, what="holdfast cancel")
     before = _states(context, requested)
     missing = [one for one in requested if one not in before]
     if missing:

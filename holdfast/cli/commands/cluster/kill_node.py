@@ -2,7 +2,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, complete_node, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, complete_node, locate, require_local
 from holdfast.cli.rehearsal import Fault, inject, is_controller
 from holdfast.cli.terminal import JSON, console, print_json
 
@@ -21,7 +21,7 @@ def kill_node(
     The control plane is not informed, so that detection is tested too.
     """
     context = locate(environment=environment)
-    refuse_on_aws(context, what="holdfast kill-node", node=node)
+    require_local(context, what="holdfast kill-node")
     controls = not json and context.orchestrator == "slurm" and is_controller(context, node=node)
     instance_id = inject(context, node=node, fault=fault)
     if json:

@@ -27,7 +27,6 @@ from holdfast.cli.deployed import (
     lifecycle_streams,
     locate,
     parse_since,
-    refuse_on_aws,
     stream_lines,
     task_of,
     written_so_far,
@@ -72,7 +71,6 @@ def logs(
         _print_pods(context, job=job, choice=choice, follow=follow, json=json)
     elif job is not None:
         check_job_id(job)
-        refuse_on_aws(context, what="reading the output of a job")
         if job.isdecimal() and (task := task_of(context, job=job)):
             error_console.print(f"job {job} is task {task}")
         if follow:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, locate, require_local
 from holdfast.cli.submission import CommandWithArguments, arguments_after_dashes, check_requirements, make_environment
 from holdfast.cli.terminal import JSON, CommandError, console, print_json, step
 
@@ -28,7 +28,7 @@ def packages(
     """
     chosen = check_requirements(file, name=name)
     session = locate(environment=environment)
-    refuse_on_aws(session, what="holdfast packages")
+    require_local(session, what="holdfast packages")
     if session.orchestrator != "slurm":
         raise CommandError("got a cluster under Kubernetes; allowed: Slurm; pods have the packages of their image")
     with step(f"make the environment {chosen}"):

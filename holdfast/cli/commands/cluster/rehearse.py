@@ -3,7 +3,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, locate, require_local
 from holdfast.cli.rehearsal import Fault, rehearse_jobs
 from holdfast.cli.submission import check_job_file
 from holdfast.cli.terminal import JSON, print_json
@@ -25,7 +25,7 @@ def rehearse(
     for file in files:
         check_job_file(file)
     context = locate(environment=environment)
-    refuse_on_aws(context, what="holdfast rehearse")
+    require_local(context, what="holdfast rehearse")
     with context.local.held(verb="rehearse"):
         events = rehearse_jobs(context, files=files, prepare=prepare, fault=fault)
     if json:

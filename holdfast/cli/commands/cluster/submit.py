@@ -3,7 +3,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import LONG_ENVIRONMENT, locate, refuse_on_aws
+from holdfast.cli.deployed import LONG_ENVIRONMENT, locate
 from holdfast.cli.submission import (
     CommandWithArguments,
     SbatchArguments,
@@ -55,9 +55,7 @@ def submit(
     check_submission(submission)
     given = SbatchArguments.parse(words or [], arguments=arguments_after_dashes(context))
     session = locate(environment=environment)
-    if session.orchestrator == "slurm":
-        refuse_on_aws(session, what="holdfast submit")
-    elif given != SbatchArguments() or user != DEFAULT_USER or folder is not None:
+    if session.orchestrator != "slurm" and (given != SbatchArguments() or user != DEFAULT_USER or folder is not None):
         raise CommandError("got options of Slurm for a cluster under Kubernetes; set them in the manifest instead")
     check_fits(file, orchestrator=session.orchestrator)
     if prepare is not None:

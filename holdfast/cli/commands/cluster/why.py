@@ -14,7 +14,6 @@ from holdfast.cli.deployed import (
     check_job_id,
     complete_job,
     locate,
-    refuse_on_aws,
 )
 from holdfast.cli.diagnosis import diagnose
 from holdfast.cli.terminal import JSON, CommandError, console, error_console, print_json
@@ -43,10 +42,8 @@ def why(
     Exits with 1 if a cause is named.
     """
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
-    if context.orchestrator == "slurm":
-        refuse_on_aws(context, what="holdfast why")
-        if job is not None:
-            check_job_id(job)
+    if context.orchestrator == "slurm" and job is not None:
+        check_job_id(job)
     if job is None:
         going_on = active_jobs(context)
         if not going_on:

@@ -108,6 +108,11 @@ class GuardedHandler(MotoRequestHandler):
         self.rfile = _Rest(self.rfile)  # type: ignore[assignment]
         return environ
 
+    def connection_dropped(self, error: BaseException, environ: Any = None) -> None:
+        """End a connection that was lost, or used for something else than an answer."""
+        self.close_connection = True
+        super().connection_dropped(error, environ)
+
     @property
     def _server(self) -> BoundedServer:
         assert isinstance(self.server, BoundedServer)

@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+from holdfast.session_manager import RUN_SHELL, ClusterTarget
+
 PREFIXES = {"monitoring": "cloudwatch", "email": "ses", "tagging": "tag"}
 """IAM's prefix of services that sign with another name."""
 FREE = frozenset({"sts:GetCallerIdentity"})
@@ -76,6 +78,8 @@ def of_assumption(parameters: Mapping[str, Any], tags: Mapping[str, str]) -> Map
 def _resources(service: str, given: Mapping[str, Any], place: RequestPlace, lookup: Lookup) -> list[tuple[str, ...]]:
     if service == "logs":
         return _log_resources(given, place)
+    if service == "ssm" and (isinstance(given.get("Target"), str) or isinstance(given.get("SessionId"), str)):
+        return _session_resources(given, place)
     if service == "ssm":
         names = [given["Name"]] if isinstance(given.get("Name"), str) else _texts(given.get("Names"))
         names = names or _texts([given.get("Path")])
@@ -89,6 +93,17 @@ def _resources(service: str, given: Mapping[str, Any], place: RequestPlace, look
             found = lookup(kind, given[key])
             return [(found,)] if found else []
     return []
+
+
+def _session_resources(given: Mapping[str, Any], place: RequestPlace) -> list[tuple[str, ...]]:
+    """Cluster and document of StartSession; the session of the others."""
+    if isinstance(given.get("SessionId"), str):
+        return [(place.arn("ssm", f"session/{given['SessionId']}"),)]
+    target = ClusterTarget.parse(given["Target"])
+    document = str(given.get("DocumentName") or RUN_SHELL).rpartition("/")[2]
+    owner = "" if document.startswith("AWS-") else place.account
+    named = f"arn:aws:ssm:{place.region}:{owner}:document/{document}"
+    return [(place.arn("sagemaker", f"cluster/{target.cluster_id}") if target is not None else EVERYTHING,), (named,)]
 
 
 LOOKED_UP = {

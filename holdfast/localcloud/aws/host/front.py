@@ -46,6 +46,7 @@ from holdfast.localcloud.aws.host.direct import OWN
 from holdfast.localcloud.aws.host.hosted_service import Caller, HostedService, error_response
 from holdfast.localcloud.aws.host.request_shapes import cannot_take, must_fit
 from holdfast.localcloud.aws.host.sts import SERVICE_HEADER, keep_tags, owner_identity
+from holdfast.localcloud.aws.ssm import CHANNEL_PATH, Sessions, serve_channel
 from holdfast.localcloud.aws.state import READING, Gate, is_change
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Front:
         *,
         services: Mapping[str, HostedService],
         private: Callable[[Request], Response],
+        sessions: Sessions,
         gate: Gate,
         callers: Callers,
         judge: Authorizer,
@@ -82,6 +84,7 @@ class Front:
         """Returns why a change of so many bytes cannot be saved, or ""."""
         self._services = services
         self._private = private
+        self._sessions = sessions
         self._gate = gate
         self._callers = callers
         self._judge = judge
@@ -118,6 +121,10 @@ class Front:
             return self._private(request)
         if environ["holdfast.full"]:
             raise ServiceError("ServiceUnavailable", "too many requests are being answered; try again", 503)
+        if request.path.startswith(CHANNEL_PATH):
+            environ["holdfast.received"]()
+            serve_channel(environ, self._sessions)
+            return _TakenOver()
         if request.path.startswith(NOT_SERVED):
             raise ServiceError("NotFound", f"not found: {request.method} {request.path}", 404)
         signature = signed(request.headers, request.args)
@@ -239,6 +246,13 @@ class Front:
 
 def json_response(answer: Mapping[str, Any], *, status: int = 200) -> Response:
     return Response(json.dumps(answer), status=status, content_type="application/json")
+
+
+class _TakenOver(Response):
+    """Answer of a request whose connection was used for something else."""
+
+    def __call__(self, _environ: "WSGIEnvironment", _start_response: "StartResponse") -> Iterable[bytes]:
+        raise ConnectionError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from holdfast.localcloud.aws.guard import Authorizer, BoundedServer, Callers
 from holdfast.localcloud.aws.host.direct import DirectTransport
 from holdfast.localcloud.aws.host.front import Front, json_response
 from holdfast.localcloud.aws.host.services import hosted
+from holdfast.localcloud.aws.ssm import EnterNode, Sessions, enter_local_node
 from holdfast.localcloud.aws.state import Gate, Persistence, forget
 from holdfast.localcloud.home import claim, fresh_keys, made_keys
 from holdfast.localcloud.processes import control_plane
@@ -46,7 +47,14 @@ class EmbeddedAws:
     _running = threading.Lock()
 
     def __init__(
-        self, *, home: Path, port: int, hyperpod: HyperPod, skip_waits: bool = False, mishaps: Mishaps | None = None
+        self,
+        *,
+        home: Path,
+        port: int,
+        hyperpod: HyperPod,
+        skip_waits: bool = False,
+        mishaps: Mishaps | None = None,
+        enter: EnterNode | None = None,
     ) -> None:
         if not EmbeddedAws._running.acquire(blocking=False):
             raise RuntimeError("an embedded AWS already runs in this process; stop it first")
@@ -64,12 +72,15 @@ class EmbeddedAws:
             self._own = fresh_keys()
             self._plane = Plane(simulated=hyperpod == "simulated")
             gate, self._skips = Gate(), skip_waits
+            sessions = Sessions(port=self.port)
             self._services = hosted(
                 port=self.port,
                 plane=self._plane,
                 keys=self._own,
                 home=home,
                 in_moto=partial(self._in_moto, gate),
+                sessions=sessions,
+                enter=enter or partial(enter_local_node, home),
                 direct=self._at_once if skip_waits else None,
                 skip=skip_waits,
                 mishaps=mishaps,
@@ -80,6 +91,7 @@ class EmbeddedAws:
             self._front = Front(
                 services=by_scope,
                 private=self._private,
+                sessions=sessions,
                 gate=gate,
                 callers=Callers(owner=self.keys, own=self._own),
                 judge=self._judge,
@@ -213,14 +225,16 @@ def serve(
     hyperpod: HyperPod = "controlled",
     skip_waits: bool = False,
     mishaps: Mishaps | None = None,
+    enter: EnterNode | None = None,
 ) -> EmbeddedAws:
     """
     Start an embedded AWS in this process; use it as a context manager or call ``stop``.
 
     `port` 0 picks a free one. `hyperpod` "simulated" runs nodes without a control plane. `skip_waits` deploys stacks in
-    simulated time. `mishaps` are deliberate failures. Raises `PortBusyError`.
+    simulated time. `mishaps` are deliberate failures. `enter` finds the node of a session; by default that of a local
+    HyperPod in `home`. Raises `PortBusyError`.
     """
-    return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
+    return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps, enter=enter)
 
 
 class _Server(BoundedServer):

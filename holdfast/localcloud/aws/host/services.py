@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.localcloud.aws.clients import Clients, SendHandler
 from holdfast.localcloud.aws.common import Mishaps, Plane
 from holdfast.localcloud.aws.host.hosted_service import Caller, HostedService
+from holdfast.localcloud.aws.ssm import EnterNode, Sessions
 from holdfast.localcloud.home import Keys
 
 OF_CALLERS = ("evaluation", "machine")
@@ -23,6 +24,8 @@ def hosted(
     keys: Keys,
     home: Path,
     in_moto: Callable[[str], AbstractContextManager[None]],
+    sessions: Sessions,
+    enter: EnterNode,
     direct: SendHandler | None = None,
     skip: bool = False,
     mishaps: Mishaps | None = None,
@@ -30,8 +33,9 @@ def hosted(
     """
     Return the services by name.
 
-    ``keys`` are those of their own clients; ``in_moto`` is held by changes of moto's state without a request; ``home``
-    is for CloudFormation and EKS, ``skip`` and ``mishaps`` for CloudFormation.
+    ``keys`` are those of their own clients; ``in_moto`` is held by changes of moto's state without a request;
+    ``sessions`` and ``enter`` are for Session Manager, ``home`` for CloudFormation and EKS, ``skip`` and ``mishaps``
+    for CloudFormation.
     """
 
     def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
@@ -76,6 +80,7 @@ def hosted(
         service("iam", "iam", "Simulation", beside_moto=True),
         service("logs", "monitoring", "Logs", beside_moto=True, in_moto=in_moto, evaluation=evaluation),
         service("sagemaker", "sagemaker", "SageMaker", beside_moto=True, plane=plane),
+        service("ssm", "ssm", "SessionManager", beside_moto=True, sessions=sessions, enter=enter),
     ]
     by_name |= {service.name: service for service in services}
     return by_name

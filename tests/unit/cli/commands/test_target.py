@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from holdfast import cli
 from holdfast.cli import deployed
-from holdfast.cli.deployed import Context, locate
+from holdfast.cli.deployed import AwsError, Context, locate
 from holdfast.cli.terminal import CommandError
 from holdfast.environments import NoSuchEnvironmentError
 
@@ -52,6 +52,13 @@ ANSWERS: dict[str, Callable[[], Any]] = {
 }
 
 
+def refused() -> Any:
+    raise AwsError(code="AccessDeniedException", message="not authorized to perform: ssm:StartSession")
+
+
+ANSWERS["StartSession"] = refused
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, str]]:
     """AWS, which answers questions and is told nothing; every question, with the region it went to."""
@@ -85,7 +92,7 @@ def test_any_machine_that_may_ask_aws_sees_a_cluster_and_what_it_cannot_see(
     assert done.exit_code == 0, done.output
     view = json.loads(done.stdout)
     assert [node["instance_id"] for node in view["nodes"]] == ["i-4", "i-5", "i-6"]
-    assert view["unseen"][0].startswith("Slurm's nodes and jobs: on AWS")
+    assert view["unseen"][0].startswith("Slurm's nodes and jobs: sessions to node ip-10-1-0-4 are refused")
     assert {region for region, _ in asked} == {"us-east-2"}
 
 
@@ -107,29 +114,53 @@ def test_what_hyperpods_events_do_not_have_is_refused(option: str, asked: list[t
 @pytest.mark.parametrize(
     ("words", "node"),
     [
-        (["submit", "JOB"], "head-i-4"),
-        (["rehearse", "JOB"], "head-i-4"),
+        (["submit", "JOB", "--environment", "prod"], ""),
         (["jobs"], "head-i-4"),
         (["cancel", "7"], "head-i-4"),
+        (["scale", "7", "2"], "head-i-4"),
         (["logs", "--job", "7"], "head-i-4"),
-        (["ssh", "i-5"], "workers-i-5"),
-        (["ssh", "ip-10-1-0-5", "--", "reboot"], "workers-i-5"),
-        (["kill-node", "i-5"], "workers-i-5"),
-        (["inject", "i-5", "xid-79"], "workers-i-5"),
+        (["why", "7"], "head-i-4"),
+        (["ssh", "i-5", "--", "uptime"], "workers-i-5"),
+        (["ssh", "ip-10-1-0-5"], "workers-i-5"),
+        (["ssh", "ip-10-1-0-5", "--stdio", "22"], "workers-i-5"),
     ],
 )
-def test_what_cannot_be_done_on_aws_is_refused_with_the_clusters_real_target_and_nothing_is_touched(
-    words: list[str], node: str, asked: list[tuple[str, str]], tmp_path: Path
+def test_a_verb_begins_a_session_to_its_node_and_says_which_rights_it_lacks(
+    words: list[str], node: str, asked: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session_on_aws(tmp_path)
-    job = tmp_path / "a.sbatch"
+    targets: list[str] = []
+
+    def ask(self: Context, service: str, operation: str, **parameters: Any) -> Any:
+        targets.extend([parameters["Target"]] if "Target" in parameters else [])
+        return ANSWERS[operation]()
+
+    monkeypatch.setattr(Context, "ask", ask)
+    monkeypatch.setattr("holdfast.cli.submission.job_files.jobs_prefix", lambda _: ("bucket", "jobs", "/fsx/jobs"))
+    job = tmp_path / "job" / "a.sbatch"
+    job.parent.mkdir()
     job.write_text("#!/bin/sh\n")
     done = CliRunner().invoke(cli.app, [str(job) if word == "JOB" else word for word in words])
     assert isinstance(done.exception, CommandError)
-    assert f"aws ssm start-session --target sagemaker-cluster:abc123def456_{node} --region us-east-2" in str(
+    assert "not authorized to perform: ssm:StartSession; required: the rights of docs/do/on-aws.md" in str(
         done.exception
     )
-    assert {operation for _, operation in asked} <= {"DescribeCluster", "ListClusterNodes"}
+    assert set(targets) == {f"sagemaker-cluster:abc123def456_{node or 'head-i-4'}"}
+
+
+@pytest.mark.parametrize(
+    "words", [["kill-node", "i-5"], ["inject", "i-5", "xid-79"], ["rehearse", "JOB"], ["packages", "REQUIREMENTS"]]
+)
+def test_what_only_the_local_hyperpod_has_is_refused_and_nothing_is_touched(
+    words: list[str], asked: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    session_on_aws(tmp_path)
+    names = {"JOB": "a.sbatch", "REQUIREMENTS": "requirements.txt"}
+    for name in names.values():
+        (tmp_path / name).write_text("#!/bin/sh\n")
+    done = CliRunner().invoke(cli.app, [str(tmp_path / names[word]) if word in names else word for word in words])
+    assert f"holdfast {words[0]} works on the local HyperPod alone, and prod is a cluster on AWS" in str(done.exception)
+    assert asked == []
 
 
 def test_a_node_that_is_not_there_is_refused_with_those_that_are(asked: list[tuple[str, str]], tmp_path: Path) -> None:
