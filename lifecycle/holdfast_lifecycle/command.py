@@ -11,7 +11,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast_common import EventLog, kinds
+from holdfast_common import kinds
 from holdfast_lifecycle.model import HOOKS, Context, LifecycleError, Step, load_context, plan
 from holdfast_lifecycle.runner import NOT_STARTED, Result, Runner
 from holdfast_lifecycle.steps import STEPS
@@ -24,12 +24,7 @@ class _Reporter:
         root_log.parent.mkdir(parents=True, exist_ok=True)
         root_log.parent.chmod(0o755)
         self._log = root_log
-        self.events = EventLog(
-            path=context.path(context.events_path),
-            source="lifecycle",
-            cluster=context.cluster_name,
-            node=context.instance_id,
-        )
+        self.events = context.event_log()
 
     def __call__(self, result: Result) -> None:
         remark = result.remark or result.seen

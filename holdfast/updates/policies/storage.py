@@ -18,9 +18,6 @@ KEPT = "copy the data first; with storage.on_delete: Retain the old file system 
 
 
 ASSOCIATED = ("file_system_path", "s3_prefix", "s3_uri")
-ASSOCIATED_ONCE = (
-    "folders and prefixes have one data repository association, and the old one goes after the new one is made"
-)
 ADD_AGAIN = "remove the dataset and deploy, then add it again; files and objects stay meanwhile"
 
 
@@ -54,6 +51,13 @@ def _grows_with_iops(edit: Edit) -> bool:
     return grows(edit) and before is not None and after is not None and after > before
 
 
+OVERLAPS = Case(
+    when="the old and the new association overlap",
+    holds=_is_shared,
+    effect=Effect.REFUSED,
+    reason="folders and prefixes have one data repository association, and the old one goes after the new one is made",
+    action=ADD_AGAIN,
+)
 STORAGE = (
     Policy(
         settings=("storage.on_delete",),
@@ -204,30 +208,14 @@ STORAGE = (
         effect=Effect.REPLACES_RESOURCE,
         reason="another folder is associated; the files in the old one stay and are not kept equal any more",
         source=CREATE_ONLY,
-        cases=(
-            Case(
-                when="the old and the new association overlap",
-                holds=_is_shared,
-                effect=Effect.REFUSED,
-                reason=ASSOCIATED_ONCE,
-                action=ADD_AGAIN,
-            ),
-        ),
+        cases=(OVERLAPS,),
     ),
     Policy(
         settings=(f"{DATASET}.s3_prefix", f"{DATASET}.s3_uri"),
         effect=Effect.REPLACES_RESOURCE,
         reason="another prefix is associated; objects under the old one stay",
         source=CREATE_ONLY,
-        cases=(
-            Case(
-                when="the old and the new association overlap",
-                holds=_is_shared,
-                effect=Effect.REFUSED,
-                reason=ASSOCIATED_ONCE,
-                action=ADD_AGAIN,
-            ),
-        ),
+        cases=(OVERLAPS,),
     ),
     Policy(
         settings=(f"{DATASET}.auto_export",),

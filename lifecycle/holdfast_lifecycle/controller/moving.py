@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 
-from holdfast_common import EventLog, kinds
+from holdfast_common import kinds
 from holdfast_lifecycle.controller.database import DATA, admit_slurm, data_owner, start_database
 from holdfast_lifecycle.model import Context, StepError
 from holdfast_lifecycle.node import (
@@ -99,12 +99,7 @@ def is_moved(context: Context) -> bool:
 def move_accounting(context: Context, *, hyperpod_s: float = _HYPERPOD_S) -> None:
     """In the background: wait for HyperPod's accounting, and move its data; writes an event at the end."""
     began = time.monotonic()
-    events = EventLog(
-        path=context.path(context.events_path),
-        source="lifecycle",
-        cluster=context.cluster_name,
-        node=context.instance_id,
-    )
+    events = context.event_log()
     try:
         if wait_until(lambda: accounting_is_up(context), timeout_s=hyperpod_s):
             reported, outcome = f"accounting data is in {_move(context)}", "moved"

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Optional
 
-from holdfast_common import log_of_jobs
+from holdfast_common import EventLog, log_of_jobs
 from holdfast_lifecycle.model.bundle import (
     AccountingDatabase,
     Health,
@@ -103,6 +103,11 @@ class Context(NamedTuple):
 
     def path(self, absolute: str) -> Path:
         return self.root / absolute.lstrip("/")
+
+    def event_log(self) -> EventLog:
+        return EventLog(
+            path=self.path(self.events_path), source="lifecycle", cluster=self.cluster_name, node=self.instance_id
+        )
 
 
 def load_context(

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Optional
 
-from holdfast_common import EventLog, kinds
+from holdfast_common import kinds
 from holdfast_lifecycle.model import Context, StepError
 from holdfast_lifecycle.node import root_folder, write_whole
 from holdfast_lifecycle.steps import agent
@@ -175,12 +175,7 @@ def _write(path: Path, content: object) -> None:
 
 
 def _tell(context: Context, duration_s: float) -> None:
-    log = EventLog(
-        path=context.path(context.events_path),
-        source="lifecycle",
-        cluster=context.cluster_name,
-        node=context.instance_id,
-    )
+    log = context.event_log()
     log.write(kind=kinds.NODE_QUALIFIED, duration_s=duration_s, detail={"seconds": context.health.burn_in_s})
 
 

@@ -2,22 +2,10 @@
 
 from collections.abc import Iterator
 
+from holdfast.catalog.facts import VPC_ACTIONS
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.model import MANAGED_POLICY, Cluster, Deployment, Group, Role, groups_of, mounting
 from holdfast.validation.rules.lifecycle import ROLE
-
-VPC_ACTIONS = (
-    "ec2:CreateNetworkInterface",
-    "ec2:CreateNetworkInterfacePermission",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DeleteNetworkInterfacePermission",
-    "ec2:DescribeDhcpOptions",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSecurityGroups",
-    "ec2:DescribeSubnets",
-    "ec2:DescribeVpcs",
-    "ec2:DetachNetworkInterface",
-)
 
 
 @rule("HF510", title="The execution role can be assumed by SageMaker", each=Cluster, source=ROLE)
