@@ -15,11 +15,13 @@ from holdfast.importing.sections import (
     cluster,
     eks,
     existing_eks,
+    in_zones,
     named_network,
     network,
     new_network,
     slurm,
     storage,
+    zones_of_our_own,
 )
 from holdfast.validation.imports import origin_of, request_of
 
@@ -75,6 +77,8 @@ def from_observed(observed: ObservedCluster, *, create: Set[Part] = frozenset())
         **_stand_ins(observed.tags),
         **_observability(request, keeping, imported),
     }
+    if "additional_availability_zones" in imported.document["network"]:
+        in_zones(imported.document["cluster"]["instance_groups"], zones_of_our_own(observed))
     if _is_eks(request) and "lustre" in imported.document["storage"]:
         imported.note("storage.lustre", "pods mount it; on which groups they may is not known (mount_lustre)")
     for path, why in observed.unasked:

@@ -1,5 +1,6 @@
 """``network`` section of an environment file."""
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from holdfast.importing.draft import Draft, KeptParts
 
 DEFAULT_CIDR = "10.1.0.0/16"
 ALL_TRAFFIC = "-1"
+SMALL_SUBNET_PREFIX = 28
+"""Of subnets for the NAT gateway and the control plane."""
 YOURS = "the network that is there is used; its routes and endpoints are yours to keep right"
 
 
@@ -52,10 +55,36 @@ def _ids(subnets: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != []}
 
 
+def zones_of_our_own(observed: ObservedCluster) -> dict[str, str]:
+    """Return subnet -> zone of the further zones of a network that the stack made, in the order of its file."""
+    first = {subnet["SubnetId"] for subnet in observed.subnets}
+    found = [
+        subnet
+        for subnet in observed.vpc_subnets
+        if subnet["SubnetId"] in observed.stack - first and _block(subnet).prefixlen < SMALL_SUBNET_PREFIX
+    ]
+    return {subnet["SubnetId"]: subnet["AvailabilityZone"] for subnet in sorted(found, key=_block)}
+
+
+def in_zones(groups: Sequence[dict[str, Any]], zones: Mapping[str, str]) -> None:
+    """Name the zone of groups in subnets of the stack, in place of the subnets."""
+    for group in groups:
+        subnets = (group.get("override_vpc") or {}).get("subnet_ids", [])
+        if len(subnets) == 1 and subnets[0] in zones:
+            del group["override_vpc"]
+            group["availability_zone"] = zones[subnets[0]]
+
+
+def _block(subnet: Mapping[str, Any]) -> ipaddress.IPv4Network:
+    return ipaddress.IPv4Network(subnet["CidrBlock"])
+
+
 def _of_our_own(observed: ObservedCluster) -> dict[str, Any]:
-    zones = {subnet["AvailabilityZone"] for subnet in observed.vpc_subnets if subnet["SubnetId"] in observed.stack}
-    others = sorted(zones - {observed.subnets[0]["AvailabilityZone"]})
+    further = zones_of_our_own(observed)
+    small = [one for one in observed.vpc_subnets if one["SubnetId"] in observed.stack - set(further)]
+    others = sorted({one["AvailabilityZone"] for one in small} - {observed.subnets[0]["AvailabilityZone"]})
     found: dict[str, Any] = {"control_plane_availability_zone": others[0]} if others else {}
+    found |= {"additional_availability_zones": list(further.values())} if further else {}
     return {**found, "flow_logs": observed.flow_logs}
 
 

@@ -75,12 +75,7 @@ def details(group: Group, environment: Environment) -> dict[str, Any]:
             ExecutionRole="arn:aws:iam::111122223333:role/nodes",
             LifeCycleConfig=HOOKS[environment.lifecycle_mode(group)],
             InstanceStorageConfigs=mounted(group, environment),
-            OverrideVpcConfig=None
-            if group.override_vpc is None
-            else {
-                "Subnets": list(group.override_vpc.subnet_ids),
-                "SecurityGroupIds": list(group.override_vpc.security_group_ids),
-            },
+            OverrideVpcConfig=placed(group),
             ScheduledUpdateConfig=None
             if update is None
             else present(ScheduleExpression=update.schedule_expression, DeploymentConfig=deployment(update.deployment)),
@@ -101,6 +96,22 @@ def details(group: Group, environment: Environment) -> dict[str, Any]:
             **({"CapacityRequirements": capacity} if capacity is not None else {}),
         }
     )
+
+
+def placed(group: Group) -> dict[str, Any] | None:
+    if group.availability_zone is not None:
+        return {"Subnets": [zone_subnet(group.availability_zone)], "SecurityGroupIds": [SECURITY_GROUP]}
+    if group.override_vpc is None:
+        return None
+    return {
+        "Subnets": list(group.override_vpc.subnet_ids),
+        "SecurityGroupIds": list(group.override_vpc.security_group_ids),
+    }
+
+
+def zone_subnet(zone: str) -> str:
+    """Of a further zone in a network that was made here."""
+    return f"subnet-0{ord(zone[-1]):016x}"
 
 
 def mounted(group: Group, environment: Environment) -> list[dict[str, Any]]:
@@ -130,7 +141,13 @@ def answers(environment: Environment) -> ObservedCluster:
         orchestrator = {"Slurm": present(AccountingDatabase=environment.slurm.accounting and accounting)}
     owned = {LUSTRE, HOME, BUCKET, SECRET, KEY, "nodes", "x", "sagemaker-x", "vpce-1"}
     own_network = network.existing is None
-    stack = frozenset(owned | ({VPC, SUBNET, CONTROL_PLANE} if own_network else set()))
+    further = [
+        {"SubnetId": zone_subnet(one), "AvailabilityZone": one, "CidrBlock": f"10.1.{160 + 32 * index}.0/19"}
+        for index, one in enumerate(network.additional_availability_zones)
+    ]
+    subnets = {VPC, SUBNET, CONTROL_PLANE, *(one["SubnetId"] for one in further)}
+    stack = frozenset(owned | (subnets if own_network else set()))
+    control_plane = {"SubnetId": CONTROL_PLANE, "AvailabilityZone": second, "CidrBlock": "10.1.255.224/28"}
     return ObservedCluster(
         region=environment.region,
         account=environment.account,
@@ -152,7 +169,7 @@ def answers(environment: Environment) -> ObservedCluster:
         ),
         stack=stack,
         subnets=({"SubnetId": SUBNET, "VpcId": VPC, "AvailabilityZone": zone, "CidrBlock": "10.1.0.0/17"},),
-        vpc_subnets=({"SubnetId": CONTROL_PLANE, "AvailabilityZone": second},) if second else (),
+        vpc_subnets=(*further, *((control_plane,) if second else ())),
         vpc={"VpcId": VPC, "CidrBlock": network.cidr or "10.1.0.0/16"},
         security_groups=({"GroupId": SECURITY_GROUP, "IpPermissions": SELF, "IpPermissionsEgress": SELF},),
         route_tables=(
