@@ -1,5 +1,5 @@
 #!/bin/bash
-# A check of the health agent: exit code 0 is healthy, 1 a warning, 2 unhealthy; the first line says what was seen.
+# A check of the health agent: exit code 0 is healthy, 1 a finding, 2 unknown; the first line says what was seen.
 set -u
 free_percent=$((100 - $(df --output=pcent /tmp | tail -n 1 | tr -dc 0-9)))
 if [ "$free_percent" -lt 5 ]; then

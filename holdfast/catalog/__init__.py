@@ -2,7 +2,7 @@
 
 from holdfast.catalog.access_policies import ACCESS_POLICIES_FILE, AccessPolicy, AccessRule, access_policies
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
-from holdfast.catalog.helm import Chart, chart_archives, charts, charts_for
+from holdfast.catalog.helm import Chart, chart_archives, charts, charts_for, charts_in
 from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types
 from holdfast.catalog.kubernetes import (
     KUBERNETES_FILE,
@@ -96,6 +96,7 @@ __all__ = [
     "chart_archives",
     "charts",
     "charts_for",
+    "charts_in",
     "eks_addons",
     "eks_image_account",
     "health_monitoring_agent_regions",

@@ -3,6 +3,8 @@
 import functools
 import json
 import re
+import tarfile
+import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,3 +56,23 @@ def chart_archives(folder: Path) -> dict[str, Path]:
     """Archives in a folder, by repository: ``owner+name.tar.gz``, or with the commit, ``owner+name-COMMIT.tar.gz``."""
     found = {path: re.sub(r"(-[0-9a-f]{40})?\.tar\.gz$", "", path.name) for path in sorted(folder.glob("*+*.tar.gz"))}
     return {name.replace("+", "/", 1): path for path, name in found.items()}
+
+
+def charts_in(folder: Path) -> list[str]:
+    """Names of the charts in the archives of a folder: each has its repository's tree, or a chart's folder alone."""
+    held = {repository: _names_in(archive) for repository, archive in chart_archives(folder).items()}
+    return [
+        chart.name
+        for chart in charts().values()
+        for ending in (f"/{chart.path.rpartition('/')[2]}/Chart.yaml",)
+        if any(f"/{name}".endswith(ending) for name in held.get(chart.repository, ()))
+    ]
+
+
+def _names_in(archive: Path) -> list[str]:
+    """Names in an archive; none if it cannot be read."""
+    try:
+        with tarfile.open(archive, "r:gz") as found:
+            return found.getnames()
+    except (OSError, tarfile.TarError, EOFError, zlib.error):
+        return []

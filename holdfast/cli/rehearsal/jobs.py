@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.deployed import Context, read_events, read_status
+from holdfast.cli.deployed import Context, controller_hostname, job_outcome, read_events, read_status, run
 from holdfast.cli.rehearsal.faults import Fault, inject
 from holdfast.cli.rehearsal.planting import plant_fault
 from holdfast.cli.rehearsal.resizing import has_all_its_nodes, sizes_of, take_and_give_back
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 HEALED = "xid-79"
 """What the agents of a rehearsal are shown."""
+LATE_S = 15.0
 
 
 def rehearse_jobs(
@@ -64,7 +65,19 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
         _break(context, watch, fault=fault)
     with step("train to the end") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
+        if context.orchestrator == "slurm":
+            _end_late_tasks(context, job=job_id)
     return watch
+
+
+def _end_late_tasks(context: Context, *, job: str) -> None:
+    """Cancel tasks that Slurm has begun again at the job's end: they wait for launchers that are gone."""
+    until = time.monotonic() + LATE_S
+    while not job_outcome(context, job=job):
+        if time.monotonic() >= until:
+            run(context, node=controller_hostname(context), argv=["scancel", "--quiet", job])
+            return
+        time.sleep(0.5)
 
 
 def _may_begin(events: "list[Event]") -> bool:

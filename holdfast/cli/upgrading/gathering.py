@@ -82,11 +82,12 @@ def _jobs(context: Context, *, hosts: frozenset[str]) -> tuple[JobFacts, ...]:
     if not hosts:
         return ()
     tasks = [
-        (job, name, host, least_of(comment))
+        (job, name, host, least_of(comment), len(held))
         for job, _, nodes, comment, name in _queue(context, hosts=hosts)
-        for host in _hosts(context, nodes)
+        for held in (_hosts(context, nodes),)
+        for host in held
     ]
-    busy = sorted({host for _, _, host, _ in tasks} & hosts)
+    busy = sorted({host for _, _, host, *_ in tasks} & hosts)
     return jobs_of(tasks, {host: _launchers(context, host) for host in busy})
 
 

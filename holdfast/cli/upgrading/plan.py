@@ -6,12 +6,14 @@ replaced; pods are not drained) and "Update your AMI version" (batches with Amaz
 nodes of a group are updated at once).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 CONTROLLER, COMPUTE = "Controller", "Compute"
 RUNNING = "Running"
+RELEASE = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class JobFacts:
         spares: Hosts with a launcher that waits for ranks.
         least: Fewest nodes of an elastic job; 0: its size is fixed.
         launched: It runs under holdfast-run on all of its hosts.
+        allocated: Hosts that one allocation holds together with others.
     """
 
     job: str
@@ -51,6 +54,7 @@ class JobFacts:
     spares: frozenset[str] = frozenset()
     least: int = 0
     launched: bool = True
+    allocated: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +113,8 @@ def problems_of(situation: Situation, request: Request) -> list[str]:
         for name in dict.fromkeys(request.groups)
         if name not in known
     ]
+    if request.release and not RELEASE.fullmatch(request.release):
+        found.append(f"got --release {request.release}; allowed: a release of HyperPod's AMI such as 1.2.3")
     if request.release and request.image_id:
         found.append("got --release and --image; allowed: one of them")
     if request.batch and situation.orchestrator == "slurm":
@@ -165,7 +171,7 @@ def _skipped(group: GroupFacts, nodes: Sequence[NodeFacts], request: Request) ->
     if request.groups and group.name not in request.groups:
         return "not named"
     if not request.groups and group.node_type == CONTROLLER:
-        return "controller: only with --group"
+        return "upgraded only with --group"
     if not nodes:
         return "no nodes"
     if target := request.release or request.image_id:
@@ -187,6 +193,12 @@ def _effects(situation: Situation, hosts: frozenset[str]) -> tuple[list[str], di
         named = f"job {job.job}{f' ({job.name})' if job.name else ''}"
         if not job.launched:
             lost[job.job] = f"{named}: ends with its {_nodes(len(here))}: it does not run under holdfast-run"
+            continue
+        if held := job.allocated & hosts:
+            lost[job.job] = (
+                f"{named}: one allocation keeps {_nodes(len(held))} of it here until it ends: with --no-kill it goes "
+                "on without them, as after their loss; a job array can leave"
+            )
             continue
         if not here:
             leave.append(f"{named}: its spare moves")
@@ -216,15 +228,21 @@ def _nodes(count: int) -> str:
 
 
 def jobs_of(
-    tasks: Iterable[tuple[str, str, str, int]], launchers: Mapping[str, Sequence[Mapping[str, object]]]
+    tasks: Iterable[tuple[str, str, str, int, int]], launchers: Mapping[str, Sequence[Mapping[str, object]]]
 ) -> tuple[JobFacts, ...]:
     """
-    Return jobs from Slurm's tasks (job, name, host, fewest nodes), and host -> launchers as the agents report them.
+    Return jobs from Slurm's tasks and host -> launchers as the agents report them.
+
+    Args:
+        tasks: (job, name, host, fewest nodes, nodes of its allocation).
     """
     hosts: dict[str, set[str]] = {}
     about: dict[str, tuple[str, int]] = {}
-    for job, name, host, least in tasks:
+    shared: dict[str, set[str]] = {}
+    for job, name, host, least, size in tasks:
         hosts.setdefault(job, set()).add(host)
+        if size > 1:
+            shared.setdefault(job, set()).add(host)
         about[job] = (name, least)
     found = []
     for job, on in hosts.items():
@@ -240,6 +258,7 @@ def jobs_of(
                 spares=frozenset(spares),
                 least=least,
                 launched=launched,
+                allocated=frozenset(shared.get(job, ())),
             )
         )
     return tuple(found)

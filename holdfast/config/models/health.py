@@ -16,8 +16,8 @@ class Health(Model):
     """The part of the nodes that all agents together may have rebooted or replaced within an hour, at least one; then
     they wait for a person. Default: 0.1"""
     checks: fields.ScriptPaths = ()
-    """Executables of your own that the agent runs again and again; exit code 0 is healthy, 1 a warning, 2 unhealthy.
-    Default: none"""
+    """Executables of your own that the agent runs again and again, by paths from this file's folder; exit code 0 is
+    healthy, 1 a finding, 2 unknown. Default: none"""
     burn_in_seconds: fields.BurnInSeconds = 120
     """How long a new compute node is tried out before it joins. A node that fails does not join. 0: not at all.
     Default: 120"""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog import chart_archives
+from holdfast.catalog import charts_in
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.existing import existing as existing_things
 from holdfast.validation.from_environment.settings import Settings
@@ -112,7 +112,7 @@ def _archives(eks: Settings | None, folder: Path | None) -> Any:
     return (
         UNRESOLVED
         if UNRESOLVED in (folder or UNRESOLVED, eks.chart_archives)
-        else tuple(chart_archives(folder / eks.chart_archives))
+        else tuple(charts_in(folder / eks.chart_archives))
     )
 
 

@@ -146,7 +146,7 @@ class EnvironmentFile(Item):
     chart_archives: str | None = None
     """Folder with the archives of Helm charts; None: they come from GitHub."""
     charts_in_archives: tuple[str, ...] = ()
-    """Repositories with an archive in that folder."""
+    """Charts in the archives of that folder."""
     training_operator: bool | str = False
     """True: AWS's; ``holdfast``: that of ``operator_image_source``."""
     observability_addon: bool = False

@@ -14,8 +14,8 @@ from holdfast.validation.pages import EXAMPLES, Example, example, findings_of
 WITHOUT_FILE = {"HF417", "HF806", "HF022"}
 """No file can show these: scripts of the legacy mode, and images of another app. They have tests below."""
 
-TOGETHER = {"HF008": {"HF104"}}
-"""A suppression that is not granted leaves what it was for."""
+TOGETHER = {"HF008": {"HF104"}, "HF340": {"HF326"}}
+"""A suppression that is not granted leaves what it was for; an example has no archives."""
 
 LINTED = 10
 """One of so many examples is also judged by cfn-lint in `make test`, and all in `make e2e`."""

@@ -1,12 +1,15 @@
 """What a construct or a stack refuses with an exception, a rule reports first: no traceback follows a clean check."""
 
 import ast
+import shutil
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from holdfast.catalog import charts
 from holdfast.validation.pages import Example, findings_of
 
 ROOT = Path(__file__).parents[3]
@@ -53,16 +56,32 @@ def test_a_bucket_that_the_cdk_refuses_is_reported(tmp_path: Path) -> None:
     assert "HF656" in found
 
 
-def test_a_folder_of_charts_has_an_archive_of_each_chart_that_the_cluster_needs(tmp_path: Path) -> None:
-    names = ("aws+sagemaker-hyperpod-cli", f"NVIDIA+k8s-device-plugin-{'0a' * 20}", "aws+eks-charts")
+def test_a_folder_of_charts_has_all_that_the_cluster_needs(tmp_path: Path) -> None:
     closed = {"network.egress": "none", "eks.chart_archives": "charts"}
-    all_of_them = {f"charts/{name}.tar.gz": "" for name in names}
-    some = dict(list(all_of_them.items())[:2])
+    paths: dict[str, list[str]] = {}
+    for chart in charts().values():
+        paths.setdefault(chart.repository.replace("/", "+"), []).append(chart.path)
+    for number, name in enumerate(sorted(paths)):
+        archive(tmp_path / "all" / "charts" / f"{name}{'' if number else '-' + '0a' * 20}.tar.gz", paths[name])
+    (first, *others) = sorted((tmp_path / "all" / "charts").iterdir())
+    for path in others:
+        (tmp_path / "some" / "charts").mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / "some" / "charts")
+    shutil.copytree(tmp_path / "some", tmp_path / "broken")
+    (tmp_path / "broken" / "charts" / first.name).write_text("no archive")
 
-    assert "HF326" not in errors(tmp_path / "all", "eks.yaml", closed, all_of_them)
-    assert "HF326" in errors(tmp_path / "some", "eks.yaml", closed, some)
+    assert "HF326" not in errors(tmp_path / "all", "eks.yaml", closed, {})
+    assert "HF326" in errors(tmp_path / "some", "eks.yaml", closed, {})
+    assert "HF326" in errors(tmp_path / "broken", "eks.yaml", closed, {})
     assert "HF326" in errors(tmp_path / "none", "eks.yaml", {"eks.chart_archives": "charts"}, {})
-    assert "HF326" not in errors(tmp_path / "github", "eks.yaml", {"eks.chart_archives": "charts"}, some)
+    assert "HF326" not in errors(tmp_path / "some", "eks.yaml", {"eks.chart_archives": "charts"}, {})
+
+
+def archive(path: Path, folders: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz") as found:
+        for folder in folders:
+            found.addfile(tarfile.TarInfo(f"repository-main/{folder}/Chart.yaml"))
 
 
 def errors(folder: Path, base: str, changes: dict[str, Any], files: dict[str, str]) -> set[str]:

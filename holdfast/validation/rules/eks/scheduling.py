@@ -236,14 +236,15 @@ def charts_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
         return
     known, groups = instance_types(), deployment.cluster.instance_groups
     needed = charts_for([known[name] for group in groups for name in group.types if name in known])
-    repositories = dict.fromkeys(charts()[name].repository for name in needed)
-    missing = [each for each in repositories if each not in file.charts_in_archives]
+    missing = [each for each in needed if each not in file.charts_in_archives]
     if missing and (closed or not file.charts_in_archives):
+        repository = charts()[missing[0]].repository
+        archive = f"{repository.replace('/', '+')}.tar.gz"
         yield refused(
             file.at("chart_archives"),
-            f"{show(file.chart_archives)} without an archive of {', '.join(missing)}",
-            allowed="a folder beside this file with an OWNER+REPOSITORY.tar.gz per chart",
-            fix=f"put {missing[0].replace('/', '+')}.tar.gz into it",
+            f"{show(file.chart_archives)} without the charts {', '.join(missing)}",
+            allowed="a folder beside this file with an OWNER+REPOSITORY.tar.gz of GitHub per repository of charts",
+            fix=f"put {archive} into it, that of commit {charts()[missing[0]].commit}",
         )
 
 

@@ -294,5 +294,7 @@ def _zones_differ(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[
                 path=group.at("override_vpc") if group.override_vpc is not None else lustre.vpc.at("subnets"),
                 message=f"group {group.name} is in {', '.join(sorted(map(str, zones)))}, "
                 f"its file system in {', '.join(sorted(map(str, its)))}",
-                fix="put them into one zone",
+                fix="write mount_lustre: false for the group, or put them into one zone"
+                if deployment.file is not None
+                else "put them into one zone",
             )

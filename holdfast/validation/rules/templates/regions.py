@@ -422,17 +422,18 @@ def _required(file: EnvironmentFile, region: str) -> Iterator[Broken]:
     for kind, expected in _REQUIRED.items():
         path = ".".join(expected.path)
         if expected.by(file.data) and _lacks(kind, region):
-            yield _not_there(path, f"{path} ({kind})", region, kind)
+            without = "" if expected.unless is None else f"write {expected.unless[0]}: false, "
+            yield _not_there(path, f"{path} ({kind})", region, kind, without=without)
 
 
-def _not_there(path: str, what: str, region: str, kind: str) -> Broken:
+def _not_there(path: str, what: str, region: str, kind: str, *, without: str = "") -> Broken:
     there = [each for each in regions_of(kind) if partition_of(each) == partition_of(region)] or list(regions_of(kind))
     near = [each for each in there if each.split("-")[0] == region.split("-")[0]] or there
     return refused(
         path,
         f"{what} in {region}",
         allowed=f"regions that have it: {', '.join(there)}",
-        fix=f"take {', '.join(near[:4])}, or leave it out",
+        fix=f"{without}take {', '.join(near[:4])}, or leave it out",
     )
 
 

@@ -59,7 +59,7 @@ def test_compute_groups_are_upgraded_one_after_the_other_and_the_controller_only
         ("first", "", 2),
         ("second", "", 2),
         ("third", "", 2),
-        ("head", "controller: only with --group", 0),
+        ("head", "upgraded only with --group", 0),
     ]
     named = plan_of(situation(), Request(groups=("head",), release="2.0.0"))
     assert [one.group.name for one in named if not one.skipped] == ["head"]
@@ -135,7 +135,7 @@ def test_an_elastic_job_shrinks_as_far_as_its_sizes_and_its_quorum_allow() -> No
 
 
 def test_a_job_of_another_launcher_ends_with_its_nodes() -> None:
-    tasks = [("9", "mpi", "w0", 0), ("9", "mpi", "w2", 0), ("7", "train", "w3", 0)]
+    tasks = [("9", "mpi", "w0", 0, 2), ("9", "mpi", "w2", 0, 2), ("7", "train", "w3", 0, 1)]
     found = jobs_of(tasks, {"w3": [{"job": "7", "ranks": 0}], "w2": []})
     assert [(one.job, one.launched, sorted(one.ranks), sorted(one.spares)) for one in found] == [
         ("9", False, ["w0", "w2"], []),
@@ -144,6 +144,21 @@ def test_a_job_of_another_launcher_ends_with_its_nodes() -> None:
     assert effects(situation(*found), "first")[1] == (
         "job 9 (mpi): ends with its 1 node: it does not run under holdfast-run",
     )
+
+
+def test_a_node_of_an_allocation_of_several_does_not_leave() -> None:
+    tasks = [("7", "train", f"w{number}", 0, 3) for number in range(3)]
+    (job,) = jobs_of(tasks, {f"w{number}": [{"job": "7", "ranks": int(number < 2)}] for number in range(3)})
+
+    leave, lost = effects(situation(job), "first")
+    assert (leave, len(lost)) == ((), 1)
+    assert "one allocation keeps" in lost[0]
+
+
+def test_a_release_is_one_of_the_ami() -> None:
+    assert problems_of(situation(), Request(release="two")) == [
+        "got --release two; allowed: a release of HyperPod's AMI such as 1.2.3"
+    ]
 
 
 def test_jobs_that_could_not_be_asked_for_are_named_as_lost() -> None:
@@ -182,7 +197,7 @@ def test_the_plan_is_shown_group_by_group_with_what_is_lost() -> None:
         "  lost: job 9: ends with its 1 node: it does not run under holdfast-run",
     ]
     assert lines[-2:] == [
-        "head: stays as it is: controller: only with --group",
+        "head: stays as it is: upgraded only with --group",
         "root volumes are replaced: what is stored there is lost; lifecycle scripts run again",
     ]
 
