@@ -1,6 +1,7 @@
-"""Whatever environment the rules find no error in: it synthesises, and neither cfn-lint nor cdk-nag objects."""
+"""Whatever environment the rules find no error in synthesises; ordinary ones without an objection of any linter."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,14 @@ import aws_cdk as cdk
 import pytest
 import yaml
 from cfnlint.api import ManualArgs, lint
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from nagging import accepted_by, nagged
+from random_settings import SCRIPT, changed
+from unlinted import unlinted
 
-from holdfast.config import load
-from holdfast.validation.from_environment import check
+from holdfast.config import EnvironmentFileError, load
+from holdfast.validation.from_environment import check, load_checked
 from holdfast_stacks import HyperPodStack
 
 pytestmark = pytest.mark.e2e
@@ -130,3 +133,41 @@ def test_an_environment_without_errors_synthesises_and_no_linter_objects(
     assert [objection for objection in objections if accepted_by(*objection) is None] == []
     findings = lint(json.dumps(template), config=ManualArgs(regions=["us-west-2"]))
     assert [str(finding) for finding in findings if finding.rule.id not in LINT_ACCEPTED] == []
+
+
+ROOT = Path(__file__).parents[2]
+BASES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "environments").glob("*.yaml"))}
+CHANGES = 24
+
+
+@settings(
+    max_examples=max(5, settings.default.max_examples // 8),
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_no_file_without_errors_ends_in_a_traceback(data: st.DataObject, folder: Path) -> None:
+    """Each document is changed at random for as long as check finds no error in it, and then synthesised."""
+    shutil.copytree(ROOT / "environments" / "scripts", folder / "scripts", dirs_exist_ok=True)
+    (folder / SCRIPT).write_text("#!/bin/bash\necho ready\n")
+    path = folder / "walk.yaml"
+    document = BASES[data.draw(st.sampled_from(sorted(BASES)))]
+    path.write_text(yaml.safe_dump(document))
+    environment, _ = load_checked(path)
+    for _ in range(CHANGES):
+        other = data.draw(changed(document))
+        path.write_text(yaml.safe_dump(other))
+        try:
+            found, report = load_checked(path, errors_only=True)
+        except EnvironmentFileError:
+            continue
+        if not report.findings:
+            document, environment = other, found
+    app = cdk.App(context=json.loads((ROOT / "cdk.json").read_text())["context"], analytics_reporting=False)
+    HyperPodStack(app, environment.stack_name, environment=environment, folder=folder)
+    note(yaml.safe_dump(document, sort_keys=False))
+    with unlinted():
+        app.synth()
