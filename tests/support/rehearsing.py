@@ -48,6 +48,7 @@ def rehearsed(story: Story, monkeypatch: pytest.MonkeyPatch, *, file: str, **act
         "jobs.check_fits": lambda *_, **__: None,
         "jobs.submit_any": lambda *_, **__: JOB,
         "jobs.read_status": lambda _: None,
+        "jobs.end_late_tasks": lambda *_, **__: None,
         "jobs.read_events": story.read,
         "jobs.summary": lambda *_, **__: "",
         "jobs.step": story.step,

@@ -66,11 +66,11 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
     with step("train to the end") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
         if context.orchestrator == "slurm":
-            _end_late_tasks(context, job=job_id)
+            end_late_tasks(context, job=job_id)
     return watch
 
 
-def _end_late_tasks(context: Context, *, job: str) -> None:
+def end_late_tasks(context: Context, *, job: str) -> None:
     """Cancel tasks that Slurm has begun again at the job's end: they wait for launchers that are gone."""
     until = time.monotonic() + LATE_S
     while not job_outcome(context, job=job):

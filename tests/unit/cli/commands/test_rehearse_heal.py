@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import rehearsing
 
+from holdfast.cli.rehearsal import end_late_tasks
 from holdfast.cli.terminal import CommandError
 from holdfast_common import Event, kinds
 
@@ -96,3 +97,21 @@ def test_a_loss_and_a_replacement_that_only_the_job_reports_are_none(
         rehearsed(story, monkeypatch)
 
     assert story.planted == []
+
+
+@pytest.mark.parametrize(("outcome", "cancelled"), [("", [["scancel", "--quiet", "7"]]), ("COMPLETED", [])])
+def test_a_task_that_slurm_begins_again_at_the_end_is_cancelled(
+    outcome: str, cancelled: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    for name, value in {
+        "job_outcome": lambda *_, **__: outcome,
+        "controller_hostname": lambda _: "head",
+        "run": lambda *_, argv, **__: ran.append(argv),
+        "LATE_S": 0.0,
+    }.items():
+        monkeypatch.setattr(f"holdfast.cli.rehearsal.jobs.{name}", value)
+    context: Any = None
+    end_late_tasks(context, job="7")
+
+    assert ran == cancelled
