@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.cli.deployed import AwsError, Context, controller_hostname, describe_cluster, hostname_of, run
 from holdfast.cli.terminal import CommandError, Step, step
-from holdfast.cli.upgrading.gathering import ask_controller, least_of, slurm_nodes, tasks_on
+from holdfast.cli.upgrading.gathering import ask_controller, launchers_on, least_of, slurm_nodes, tasks_on
 from holdfast.cli.upgrading.plan import COMPUTE, RUNNING, GroupPlan, Request
 from holdfast.cli.upgrading.words import GroupEnd
 
@@ -148,14 +148,7 @@ def _vacate(context: Context, plan: GroupPlan, progress: Step) -> str:
 def _spares_first(context: Context, hosts: Sequence[str]) -> list[str]:
     """So that no rank goes to a spare that leaves next."""
 
-    def ranks(host: str) -> int:
-        answer = run(context, node=host, argv=["holdfast-agent", "status", "--json"])
-        try:
-            return sum(int(one["ranks"]) for one in json.loads(answer.stdout)["launchers"])
-        except (ValueError, KeyError, TypeError):
-            return 0
-
-    return sorted(hosts, key=ranks)
+    return sorted(hosts, key=lambda host: sum(int(one["ranks"]) for one in launchers_on(context, host)))
 
 
 def _leave(context: Context, host: str) -> dict[str, str]:

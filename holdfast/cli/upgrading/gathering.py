@@ -81,14 +81,12 @@ def _queue(context: Context, *, hosts: Iterable[str]) -> list[list[str]]:
 def _jobs(context: Context, *, hosts: frozenset[str]) -> tuple[JobFacts, ...]:
     if not hosts:
         return ()
-    tasks = [
-        (job, name, host, least_of(comment), len(held))
-        for job, _, nodes, comment, name in _queue(context, hosts=hosts)
-        for held in (_hosts(context, nodes),)
-        for host in held
+    queued = [
+        (job, name, comment, _hosts(context, nodes)) for job, _, nodes, comment, name in _queue(context, hosts=hosts)
     ]
+    tasks = [(job, name, host, least_of(comment), len(held)) for job, name, comment, held in queued for host in held]
     busy = sorted({host for _, _, host, *_ in tasks} & hosts)
-    return jobs_of(tasks, {host: _launchers(context, host) for host in busy})
+    return jobs_of(tasks, {host: launchers_on(context, host) for host in busy})
 
 
 def _hosts(context: Context, nodes: str) -> list[str]:
@@ -97,7 +95,7 @@ def _hosts(context: Context, nodes: str) -> list[str]:
     return ask_controller(context, ["scontrol", "show", "hostnames", nodes]).split()
 
 
-def _launchers(context: Context, host: str) -> list[dict[str, Any]]:
+def launchers_on(context: Context, host: str) -> list[dict[str, Any]]:
     """Return launchers by the agent of a node; none where no agent answers."""
     answer = run(context, node=host, argv=["holdfast-agent", "status", "--json"])
     try:
