@@ -6,9 +6,10 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from holdfast.cli.node_access.access import NodeAccessError
+from holdfast.cli.node_access.descriptors import own_reader, write_all
 from holdfast.cli.terminal import CommandError, sudo_command
 
 if TYPE_CHECKING:
@@ -47,10 +48,9 @@ class NamespaceNodeAccess:
         except OSError as error:
             raise NodeAccessError(f"port {port}: {error.strerror or error}") from None
         with connection:
-            own = os.dup(source)  # the caller's may be closed, and its number be another file's, while the thread reads
-            threading.Thread(target=_send, args=(own, connection), name="relay", daemon=True).start()
+            threading.Thread(target=_send, args=(own_reader(source), connection), name="relay", daemon=True).start()
             while data := connection.recv(STEP):
-                _write(sink, data)
+                write_all(sink, data)
 
     def _running(self, name: str) -> "Node":
         if os.geteuid() != 0:
@@ -61,13 +61,8 @@ class NamespaceNodeAccess:
         return node
 
 
-def _send(source: int, connection: socket.socket) -> None:
-    with os.fdopen(source, "rb", buffering=0) as given, contextlib.suppress(OSError):
+def _send(source: BinaryIO, connection: socket.socket) -> None:
+    with source as given, contextlib.suppress(OSError):
         while data := given.read(STEP):
             connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
-
-
-def _write(sink: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(sink, data) :]

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import os
 import threading
 from concurrent.futures import CancelledError
 
 from holdfast.cli.node_access.channel import DataChannel
+from holdfast.cli.node_access.descriptors import own_reader
 from holdfast.session_manager import Flag, PayloadType
 
 STEP = 1 << 14
@@ -18,11 +18,11 @@ async def relayed(channel: DataChannel, *, source: int) -> str:
     """Send what ``source`` has until the session ends; return the reason of the end."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    own = os.dup(source)  # the caller's may be closed, and its number be another file's, while the thread reads
+    own = own_reader(source)
 
     def read() -> None:
         # The loop may be closed.
-        with os.fdopen(own, "rb", buffering=0) as given, contextlib.suppress(OSError, RuntimeError, CancelledError):
+        with own as given, contextlib.suppress(OSError, RuntimeError, CancelledError):
             while data := given.read(STEP):
                 asyncio.run_coroutine_threadsafe(channel.send(data), loop).result()
             loop.call_soon_threadsafe(ended.set)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import secrets
 import subprocess
@@ -20,6 +21,7 @@ from holdfast.cli.node_access.command_lines import (
     on_terminal,
     parse_framed,
 )
+from holdfast.cli.node_access.descriptors import write_all
 from holdfast.cli.node_access.relaying import relayed
 from holdfast.cli.node_access.terminals import on_caller_terminal
 from holdfast.session_manager import INTERACTIVE_COMMAND, NON_INTERACTIVE_COMMAND, SSH
@@ -87,11 +89,7 @@ class SsmNodeAccess:
         async def talk(channel: DataChannel) -> str:
             return await relayed(channel, source=source)
 
-        def write(data: bytes) -> None:
-            rest = data
-            while rest:
-                rest = rest[os.write(sink, rest) :]
-
+        write = functools.partial(write_all, sink)
         reason = self._converse(node, SSH, {"portNumber": [str(port)]}, on_output=write, talk=talk)
         if reason:
             raise NodeAccessError(reason)
