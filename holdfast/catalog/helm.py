@@ -64,8 +64,7 @@ def charts_in(folder: Path) -> list[str]:
     return [
         chart.name
         for chart in charts().values()
-        for ending in (f"/{chart.path.rpartition('/')[2]}/Chart.yaml",)
-        if any(f"/{name}".endswith(ending) for name in held.get(chart.repository, ()))
+        if any(f"/{name}".endswith(f"/{Path(chart.path).name}/Chart.yaml") for name in held.get(chart.repository, ()))
     ]
 
 

@@ -122,8 +122,10 @@ def node_details(cluster: ClusterRecord, node: ClusterNode) -> dict[str, Any]:
     kept = ("LifeCycleConfig", "OverrideVpcConfig", "InstanceStorageConfigs", "NetworkInterface")
     details = {key: group[key] for key in kept if key in group}
     rollout = cluster.rollouts.get(node.group)
-    is_new = rollout is None or rollout.is_rollback or node.instance_id in rollout.done
-    details |= _images(group if is_new or rollout is None else rollout.before, desired=group)
+    if rollout is None or rollout.is_rollback or node.instance_id in rollout.done:
+        details |= _images(group, desired=group)
+    else:
+        details |= _images(rollout.before, desired=group)
     if node.updated is not None:
         details["LastSoftwareUpdateTime"] = node.updated
     return details | {

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from holdfast.catalog import InstanceType, eks_image_account, instance_types
+from holdfast.catalog import eks_image_account, instance_types
 
 HERE = Path(__file__).parent
 DNS_HOST = 10
@@ -56,8 +56,8 @@ def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> 
     types = instance_types().values()
     facts_by_name = {
         "namespace": namespace,
-        "gpu_types": " ".join(sorted(one.name for one in types if one.accelerators and not _is_neuron(one))),
-        "neuron_types": " ".join(sorted(one.name for one in types if one.accelerators and _is_neuron(one))),
+        "gpu_types": " ".join(sorted(one.name for one in types if one.accelerators and not one.has_neuron)),
+        "neuron_types": " ".join(sorted(one.name for one in types if one.accelerators and one.has_neuron)),
         "efa_types": " ".join(sorted(one.name for one in types if one.efa_interfaces)),
         **dict(_flat(values)),
     }
@@ -65,10 +65,6 @@ def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> 
     quoted = {key: json.dumps(value)[1:-1] for key, value in facts_by_name.items()}
     quoted |= {key: value.replace(" ", ", ") for key, value in quoted.items() if key.endswith("_types")}
     return [one for one in yaml.safe_load_all(Template(manifest.read_text()).substitute(quoted)) if one]
-
-
-def _is_neuron(kind: InstanceType) -> bool:
-    return kind.accelerator.startswith(("Trainium", "Inferentia"))
 
 
 def _flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
