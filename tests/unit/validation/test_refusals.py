@@ -1,4 +1,4 @@
-"""What a construct or a stack refuses with an exception, a rule reports first: no traceback follows a clean check."""
+"""Refusals of constructs and stacks, each reported by a rule first: no traceback follows a clean check."""
 
 import ast
 import shutil
