@@ -100,6 +100,8 @@ class Expansion:
         self._reported = ""
         self._joined: set[int] = set()
         """Nodes that a view has had: one that starts late is not lost."""
+        self._failed = 0
+        """Launchers in a row that ended before they joined."""
         self._closed = False
 
     @property
@@ -140,7 +142,9 @@ class Expansion:
                 await self._run(["scancel", self._pending])
 
     async def _look(self) -> None:
-        pause_s = LOOK_S
+        pause_s = min(LOOK_S * 2**self._failed, _MOST_S)
+        if self._failed:
+            await asyncio.sleep(pause_s)
         while self._leads():
             missing = [node for node in self.lost if node not in self._brought]
             if not missing:
@@ -168,8 +172,10 @@ class Expansion:
         self._tell_once(f"node {node}: lost, requested another one as the spare (job expansion)")
         way = self._beside if record.holds_gres else self._merged
         host, ending = await way(node, record, name)
-        self._tell(f"node {node}: replaced by {host}, joins as the spare")
+        if not self._failed:
+            self._tell(f"node {node}: replaced by {host}, joins as the spare")
         self._hosts[node] = host
+        self._joined.discard(node)
         self._brought[node] = asyncio.get_running_loop().create_task(self._until(node, ending))
         return True
 
@@ -251,6 +257,9 @@ class Expansion:
             await ending
         finally:
             self._brought.pop(node, None)
+            self._failed = 0 if node in self._joined else self._failed + 1
+            if self._failed == 1 and not self._closed:
+                self._tell(f"node {node}: its launcher ended before it joined; trying again, with growing pauses")
             self.installed()
 
     @property
@@ -291,9 +300,11 @@ class Expansion:
 
 
 def like(record: JobRecord, *, name: str) -> list[str]:
+    """Options for a node as those of the job, and none of them: without --exclusive Slurm would share one."""
     given = (("partition", record.partition), ("account", record.account), ("qos", record.qos), ("gres", record.gres))
     options = ["--nodes=1", "--ntasks=1", f"--job-name={name}"]
     options += [f"--{option}={value}" for option, value in given if value]
+    options += [f"--exclude={record.node_list}"] if record.node_list else []
     return [*options, "--exclusive" if record.is_exclusive else f"--cpus-per-task={record.cpus_per_node}"]
 
 

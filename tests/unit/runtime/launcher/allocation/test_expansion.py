@@ -45,7 +45,8 @@ def test_a_job_is_read_as_slurm_shows_it() -> None:
 
 def test_the_node_is_as_those_of_the_job() -> None:
     assert like(read_job(WITHOUT_GPUS), name="n") == [
-        *("--nodes=1", "--ntasks=1", "--job-name=n", "--partition=dev", "--qos=normal", "--cpus-per-task=2")
+        *("--nodes=1", "--ntasks=1", "--job-name=n", "--partition=dev", "--qos=normal"),
+        *("--exclude=ip-[11-12,14-15]", "--cpus-per-task=2"),
     ]
     assert like(read_job(WITH_GPUS), name="n")[-1] == "--exclusive"
 
@@ -139,7 +140,34 @@ def test_slurm_merges_a_node_into_a_job_without_gres(programs: Path) -> None:
         assert asked[3] == "scontrol update JobId=9 NumNodes=0"
         assert asked[4].startswith("srun --jobid=7 --nodelist=ip-13 --no-kill")
         assert "secret" not in "".join(asked), "all users see command lines"
-        assert leader.said[-1] == "node 2: replaced by ip-13, joins as the spare"
+        assert "node 2: replaced by ip-13, joins as the spare" in leader.said
+
+    asyncio.run(main())
+
+
+def test_launchers_that_end_before_they_join_are_started_again_with_growing_pauses_and_two_lines(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def paused(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    async def main() -> None:
+        leader = Leader(programs, shown=WITHOUT_GPUS)
+        monkeypatch.setattr(import_module("holdfast_runtime.launcher.allocation.expansion").asyncio, "sleep", paused)
+        leader.made.installed()
+        while (programs / "asked").read_text().count("salloc") < 7:
+            await sleep(0.02)
+        await leader.made.close()
+        assert leader.said == [
+            "node 2: lost, requested another one as the spare (job expansion)",
+            "node 2: replaced by ip-13, joins as the spare",
+            "node 2: its launcher ended before it joined; trying again, with growing pauses",
+        ]
+        assert [each for each in pauses if each > 3.0][:5] == [6.0, 12.0, 24.0, 48.0, 60.0]
 
     asyncio.run(main())
 
@@ -209,7 +237,7 @@ def test_a_failing_node_that_its_ranks_have_left_is_taken_out_and_replaced(progr
         leader = Leader(programs, shown=WITHOUT_GPUS, state="ALLOCATED+FAIL")
         asked = await leader.run()
         assert "scontrol update JobId=7 NodeList=ip-11,ip-12,ip-14,ip-15" in asked
-        assert leader.said[-1] == "node 2: replaced by ip-13, joins as the spare"
+        assert "node 2: replaced by ip-13, joins as the spare" in leader.said
 
     asyncio.run(main())
 
