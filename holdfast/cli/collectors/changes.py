@@ -22,11 +22,13 @@ _OF_JOB = {
 }
 MOST = 12
 _EVIDENCE = 160
+_SAME_S = 5.0
+"""Each launcher reports the loss of one."""
 
 
 def changes_of_events(events: Iterable[Event], *, job: str, since_s: float) -> list[Change]:
     """Newest changes of the job and of nodes since it began."""
-    found = []
+    found: list[Change] = []
     hosts: dict[str, str] = {}
     for event in events:
         if host := event.detail.get("host"):
@@ -37,7 +39,9 @@ def changes_of_events(events: Iterable[Event], *, job: str, since_s: float) -> l
         evidence = (event.evidence.splitlines() or [""])[0][:_EVIDENCE]
         known = {"node": hosts.get(event.node, event.node), "evidence": evidence, "fault": event.fault}
         shown = text.format_map(_Known({name: str(value) for name, value in event.detail.items()} | known))
-        found.append(Change(at_s=event.time_ns / 1e9, text=shown.rstrip(": ")))
+        change = Change(at_s=event.time_ns / 1e9, text=shown.rstrip(": "))
+        if not any(one.text == change.text and abs(change.at_s - one.at_s) < _SAME_S for one in found[-MOST:]):
+            found.append(change)
     return found[-MOST:]
 
 
@@ -57,7 +61,7 @@ def changes_of_jobs(records: Iterable[JobRecord], own: JobRecord | None, *, star
     now, then = (_command(one) for one in (own, before))
     if now and then and now != then:
         different.append(f"command {now!r} in place of {then!r}")
-    if before.nodes != own.nodes and own.nodes:
+    if before.nodes != own.nodes and own.nodes and "_" not in own.job_id:  # a task has one of its array's nodes
         different.append(f"nodes {own.nodes} in place of {before.nodes}")
     if not different:
         return []

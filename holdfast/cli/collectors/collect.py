@@ -49,7 +49,8 @@ def active_jobs(context: Context) -> list[str]:
     """Jobs that have not ended: running ones first, each newest first."""
     if context.orchestrator == "eks":
         return [str(one.job) for one in known_workloads(context) if not one.has_ended]
-    records = [one for one in newest_first(known_jobs(context, since="now-1days")) if not one.has_ended]
+    known = newest_first(known_jobs(context, since="now-1days"))
+    records = [one for one in known if not one.has_ended and not one.spare_of]
     return [one.job_id for one in sorted(records, key=lambda one: one.state != "RUNNING")]
 
 
@@ -96,6 +97,9 @@ def _going_on(context: Context, job: SlurmJob, *, name: str) -> Evidence:
         before = pool.submit(_seen, lambda: known_jobs(context), "earlier jobs", [], unseen)
     found = {node: future.result() for node, future in probes.items()}
     seen = [one for one in found.values() if isinstance(one, NodeProbe)]
+    whole = name.partition("_")[0]
+    if whole != name and _reaches(seen) > len(nodes) and (array := slurm_job(context, job=whole)) is not None:
+        return _going_on(context, array, name=whole)
     silent = {node: one for node, one in found.items() if isinstance(one, str)}
     text, failure = output.result()
     records = before.result()
@@ -115,7 +119,13 @@ def _going_on(context: Context, job: SlurmJob, *, name: str) -> Evidence:
             *changes_of_drivers({one.node: one.driver for one in seen}, at_s=now_s),
         ],
     )
-    return _with_ranks(replace(evidence, unseen=tuple(unseen)), seen, events, now_s=now_s, started_s=started_s)
+    found_out = _with_ranks(replace(evidence, unseen=tuple(unseen)), seen, events, now_s=now_s, started_s=started_s)
+    return replace(found_out, pending=[job.late]) if found_out.starting and job.late is not None else found_out
+
+
+def _reaches(probes: Sequence[NodeProbe]) -> int:
+    """Return how many nodes the launchers of some form one job with; of an array, those of other tasks."""
+    return max((len(status.get("in_reach", ())) for probe in probes for status in probe.statuses), default=0)
 
 
 def _output(context: Context, job: SlurmJob, *, name: str, began_s: float) -> tuple[Output, FailureSeen | None]:
@@ -147,6 +157,7 @@ def _with_ranks(
         ranks=ranks,
         world_size=max(worlds, default=None),
         full=[f"{probe.node}:{path}" for probe in probes for path in probe.full],
+        starting=next((str(one["waits_for"]) for one in statuses if not one["generation"] and one["waits_for"]), ""),
         recovering=next((str(one["requested"]) for one in statuses if one.get("requested")), ""),
         deadlines=deadlines,
         numbers={node: side_by_side(node, beside, measured) for node, beside in suspects.items()},

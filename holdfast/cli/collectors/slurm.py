@@ -35,6 +35,7 @@ class SlurmJob:
         numbers: Of the job, or of the tasks and parts that run.
         fields: Of ``scontrol show job``, without those that a user may write.
         files: Path and host of its output.
+        late: Of the tasks that run, another one that waits; None if all run.
         ends_s: Seconds until its time limit; None if unknown.
     """
 
@@ -45,6 +46,7 @@ class SlurmJob:
     files: Sequence[tuple[str, str]]
     pending: PendingJob | None
     drained: Sequence[DrainedNode]
+    late: PendingJob | None
     ends_s: float | None
 
 
@@ -82,23 +84,35 @@ def parse_controller(text: str, *, job: str, now_s: float) -> SlurmJob | None:
         else:
             usable.append(node.name)
     allocated = list(dict.fromkeys(hosts.split()))
-    pending = None
-    if state in slurm_answers.BEFORE_START:
-        pending = _pending(fields, job=job, usable=len(usable), drained=drained, queue=queue, now_s=now_s)
+    numbers = [one.get("JobId", job) for one in going_on]
+    waiting = [
+        _pending(one, job=job, own=numbers, usable=len(usable), drained=drained, queue=queue, now_s=now_s)
+        for one in found
+        if one["JobState"] in slurm_answers.BEFORE_START
+    ]
+    pending = waiting[0] if state in slurm_answers.BEFORE_START else None
     return SlurmJob(
-        numbers=[one.get("JobId", job) for one in going_on],
+        numbers=numbers,
         state=state,
         nodes=allocated if pending is None else [],
         fields=fields,
         files=parse_scontrol(files),
         pending=pending,
         drained=[one for one in drained if one.node in allocated],
+        late=waiting[0] if waiting and pending is None else None,
         ends_s=_after(fields.get("EndTime", ""), now_s) if pending is None else None,
     )
 
 
 def _pending(
-    fields: dict[str, str], *, job: str, usable: int, drained: Sequence[DrainedNode], queue: str, now_s: float
+    fields: dict[str, str],
+    *,
+    job: str,
+    own: Sequence[str],
+    usable: int,
+    drained: Sequence[DrainedNode],
+    queue: str,
+    now_s: float,
 ) -> PendingJob:
     reason = fields.get("Reason", "").replace("_", " ") if "Nodes_required" in fields.get("Reason", "") else fields.get(
         "Reason", ""
@@ -111,7 +125,7 @@ def _pending(
         name=name,
         words=words,
         drained=drained,
-        holders=_holders(queue, partitions=fields.get("Partition", "").split(","), now_s=now_s)
+        holders=_holders(queue, partitions=fields.get("Partition", "").split(","), now_s=now_s, own=own)
         if name in ("Resources", "Priority") else [],
         usable=usable,
         requested=int(requested) if requested.isdecimal() else None,
@@ -119,13 +133,13 @@ def _pending(
     )  # fmt: skip
 
 
-def _holders(queue: str, *, partitions: Sequence[str], now_s: float) -> list[Holder]:
+def _holders(queue: str, *, partitions: Sequence[str], now_s: float, own: Sequence[str]) -> list[Holder]:
     found = []
     for line in queue.splitlines():
         job, _, rest = line.partition("|")
         nodes, _, rest = rest.partition("|")
         partition, _, end = rest.partition("|")
-        if partition in partitions and nodes.isdecimal():
+        if partition in partitions and nodes.isdecimal() and job not in own:
             found.append(Holder(job=job, nodes=int(nodes), ends_s=_after(end, now_s)))
     return sorted(found, key=lambda one: -one.nodes)[:MOST_HOLDERS]
 

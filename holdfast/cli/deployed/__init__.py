@@ -60,6 +60,7 @@ from holdfast.cli.deployed.service_events import ServiceEvent, read_service_even
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
 from holdfast.cli.deployed.slurm_jobs import (
+    JOB_ID,
     check_job_id,
     expand_job_id,
     job_outcome,
@@ -98,6 +99,7 @@ from holdfast.cli.deployed.targets import (
 __all__ = [
     "CLUSTER",
     "ENVIRONMENT",
+    "JOB_ID",
     "LOG",
     "LONG_ENVIRONMENT",
     "PROFILE",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from holdfast.cli.deployed.choices import LineChoice
 from holdfast.cli.deployed.cluster import instance_id_of
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.deployed.slurm_jobs import JOB_ID, job_outcome, known_jobs, output_paths, read_output
+from holdfast.cli.deployed.slurm_jobs import job_outcome, known_jobs, output_paths, read_output
 from holdfast.cli.terminal import CommandError
 
 GROUP_PREFIX = "/aws/sagemaker/Clusters"
@@ -44,8 +44,7 @@ def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
         if stream.rpartition("/")[2] in names:
             return group, stream
     known = ", ".join(stream.rpartition("/")[2] for _, stream in streams) or "none yet"
-    hint = f"; output of job {node}: holdfast logs --job {node}" if JOB_ID.fullmatch(node) else ""
-    raise CommandError(f"there is no lifecycle log of {node!r}; instances with one: {known}{hint}")
+    raise CommandError(f"there is no lifecycle log of {node!r}; instances with one: {known}")
 
 
 def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int, str]]:

@@ -12,12 +12,13 @@ from holdfast.cli.diagnosis.evidence import (
     Process,
     Rank,
 )
-from holdfast.cli.diagnosis.findings import Diagnosis, WaitingRank, diagnose
+from holdfast.cli.diagnosis.findings import Diagnosis, StackOf, Verdict, WaitingRank, diagnose
 from holdfast.cli.diagnosis.numbers import side_by_side
 from holdfast.cli.diagnosis.probed import NodeProbe, parse_probe, ranks_of
 from holdfast.cli.diagnosis.shape import pace_of
 from holdfast.cli.diagnosis.spans import shown_span
-from holdfast.cli.diagnosis.stacks import Frame, doing, doing_by_output, parse_stack, place
+from holdfast.cli.diagnosis.stacks import Frame, doing, doing_by_output, parse_stack, place, shown_frames
+from holdfast.cli.diagnosis.suspects import Suspect
 
 __all__ = [
     "Change",
@@ -33,6 +34,9 @@ __all__ = [
     "PendingJob",
     "Process",
     "Rank",
+    "StackOf",
+    "Suspect",
+    "Verdict",
     "WaitingRank",
     "diagnose",
     "doing",
@@ -42,6 +46,7 @@ __all__ = [
     "parse_stack",
     "place",
     "ranks_of",
+    "shown_frames",
     "shown_span",
     "side_by_side",
 ]

@@ -179,6 +179,7 @@ class Evidence:
         world_size: Ranks that the job has; None if unknown.
         stopped_launchers: Node and pid of each that a signal stopped.
         full: Paths of full file systems, with their node.
+        starting: What launchers without a first generation wait for; empty otherwise.
         recovering: Why the launchers form a new generation; empty if they do not.
         deadlines: Seconds of the launcher's deadlines: frozen, silence, progress; empty without a launcher.
         numbers: Lines, odd node beside a healthy one, by the odd node.
@@ -197,6 +198,7 @@ class Evidence:
     changes: Sequence[Change] = ()
     stopped_launchers: Sequence[tuple[str, int]] = ()
     full: Sequence[str] = ()
+    starting: str = ""
     recovering: str = ""
     deadlines: Mapping[str, float] = field(default_factory=dict)
     numbers: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Literal
 from holdfast.cli.diagnosis import pending
 from holdfast.cli.diagnosis.evidence import Evidence, Rank
 from holdfast.cli.diagnosis.spans import shown_span
-from holdfast.cli.diagnosis.stacks import place
+from holdfast.cli.diagnosis.stacks import place, shown_frames
 from holdfast.cli.diagnosis.suspects import LEAST_S, SLOW_PHASE_S, Suspect, Waiting, judged
 
 Verdict = Literal["at-fault", "waits", "runs", "ended", "unknown"]
@@ -72,7 +72,7 @@ class Diagnosis:
 
 def diagnose(evidence: Evidence, *, now_s: float) -> Diagnosis:
     """Return the findings; ``now_s``: seconds since 1970."""
-    found = judged(evidence)
+    found = Waiting() if evidence.starting else judged(evidence)
     suspects = [*_nodes(evidence), *pending.causes(evidence), *found.suspects, *_missing(evidence)]
     culprits = [one for one in suspects if one.at_fault]
     errors = [_error(one.text, one.rank, one.node) for one in evidence.failures]
@@ -110,7 +110,7 @@ def _verdict(evidence: Evidence, culprits: Sequence[Suspect], found: Waiting, su
         return "ended"
     if culprits:
         return "at-fault"
-    if evidence.pending or evidence.recovering or evidence.state == "SUSPENDED":
+    if evidence.pending or evidence.starting or evidence.recovering or evidence.state == "SUSPENDED":
         return "waits"
     if not _stands(evidence):
         return "runs"
@@ -136,6 +136,8 @@ def _summary(
     if culprits:
         more = f"; {len(culprits) - 1} more" if len(culprits) > 1 else ""
         return f"{culprits[0].text}{more}"
+    if evidence.starting:
+        return f"the job has not begun: its launchers wait for {evidence.starting}"
     if evidence.recovering:
         return f"the job recovers: {evidence.recovering}"
     if verdict == "runs":
@@ -204,7 +206,7 @@ def _stacks(evidence: Evidence, suspects: Sequence[Suspect]) -> list[StackOf]:
         StackOf(
             rank=rank.rank,
             node=rank.node,
-            frames=[frame.text for frame in rank.stack if not frame.file.startswith("<frozen")][:SHOWN_FRAMES],
+            frames=[frame.text for frame in shown_frames(rank.stack)][:SHOWN_FRAMES],
             missing="" if rank.stack else rank.no_stack or "no stack",
         )
         for rank in evidence.ranks
@@ -220,6 +222,8 @@ def _numbers(evidence: Evidence, suspects: Sequence[Suspect]) -> list[str]:
 def _next(evidence: Evidence, culprits: Sequence[Suspect], found: Waiting) -> list[str]:
     lines = pending.next_lines(evidence.pending)
     lines += [f"recovery under way: {evidence.recovering}"] if evidence.recovering else []
+    if evidence.starting:
+        lines.append("the launchers end the job at their deadline: holdfast-run --deadlines start=SECONDS")
     lines += [*evidence.remedies]
     lines += _launcher_acts(evidence, found)
     if culprits and not lines and evidence.ranks:

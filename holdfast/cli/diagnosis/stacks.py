@@ -13,6 +13,9 @@ _PY_SPY = re.compile(r"\s+(?P<function>\S.*?) \((?P<file>[^()]+?)(?::(?P<line>\d
 _THREAD = re.compile(r"(?:Current thread|Thread) 0x[0-9a-f]+.*:$")
 _PY_SPY_MAIN = re.compile(r'Thread \S+ \(.*\)(?:: )?"MainThread"|Thread \d+ \(\w+\): "MainThread"')
 _LIBRARY = re.compile(r"(?:/|^)(?:site-packages|dist-packages|holdfast_runtime|python3[\d.]*)/|^<")
+_ENVIRONMENT = re.compile(r".*/(?:site|dist)-packages/")
+_STARTS_PROGRAM = re.compile(r"holdfast_runtime/launcher/|\brunpy\b")
+_CALLS_MODULE = ("_call_impl", "_wrapped_call_impl")
 _FILES: tuple[tuple[re.Pattern[str], Doing], ...] = (
     (re.compile(r"torch/utils/data/|holdfast_runtime/data/|/datasets/|/webdataset/"), "loader"),
     (re.compile(r"torch/serialization\.py|torch/distributed/checkpoint/|holdfast_runtime/snapshots/"), "checkpoint"),
@@ -49,7 +52,7 @@ class Frame:
 
     @property
     def text(self) -> str:
-        return f"{self.function} ({self.file}:{self.line})"
+        return f"{self.function} ({_ENVIRONMENT.sub('', self.file)}:{self.line})"
 
     @property
     def is_program(self) -> bool:
@@ -84,6 +87,12 @@ def doing(stack: Sequence[Frame]) -> Doing:
         if found := found or _first(_FUNCTIONS, frame.function):
             return found
     return "program" if stack else ""
+
+
+def shown_frames(stack: Sequence[Frame]) -> list[Frame]:
+    """Frames without those of every program: what started it, and torch's calls of a module."""
+    starts = next((at for at, one in enumerate(stack) if at and _STARTS_PROGRAM.search(one.file)), len(stack))
+    return [one for one in stack[:starts] if one.function not in _CALLS_MODULE and not one.file.startswith("<frozen")]
 
 
 def doing_by_output(lines: Sequence[str]) -> Doing:

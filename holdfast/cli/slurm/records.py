@@ -71,13 +71,14 @@ class JobRecord:
 
     @property
     def has_failed(self) -> bool:
-        return self.has_ended and self.state != GOOD and not (self._spare_of and self.state == "CANCELLED")
+        return self.has_ended and self.state != GOOD and not (self.spare_of and self.state == "CANCELLED")
 
     @property
     def why(self) -> str:
         """Reason of a failure or of waiting, in words; empty for a healthy job."""
-        if self._spare_of and self.has_ended and not self.has_failed:
-            return f"spare node of job {self._spare_of}, released by its launcher"
+        if self.spare_of and self.has_ended and not self.has_failed:
+            way = "released by its launcher" if self.nodes or self.state != GOOD else "merged into it"
+            return f"spare node of job {self.spare_of}, {way}"
         if not self.has_failed:
             return waits(self.reason, job=self.job_id) if self.reason else ""
         if self.state == "CANCELLED":
@@ -96,14 +97,25 @@ class JobRecord:
         return f"exit code {self.exit_code}"
 
     @property
-    def _spare_of(self) -> str:
+    def spare_of(self) -> str:
+        """Job whose launcher submitted this one for a spare node; empty for others."""
         found = _SPARE.fullmatch(self.name)
         return found[1] if found else ""
 
     def settled(self) -> "JobRecord":
-        """A spare that its launcher ended is cancelled; Slurm records the SIGTERM as its failure."""
-        ended = self._spare_of and self.state == "FAILED" and signal.SIGTERM in (self.exit_code, self.exit_signal)
-        return replace(self, state="CANCELLED") if ended else self
+        """
+        Return a job for a spare node as its launcher has used it.
+
+        One that the launcher ended is cancelled; Slurm records the SIGTERM as its failure. One that was merged into the
+        launcher's job stays RESIZING in accounting, and ends at its time limit in squeue, a year ahead (22.05).
+        """
+        if self.spare_of and self.state == "FAILED" and signal.SIGTERM in (self.exit_code, self.exit_signal):
+            return replace(self, state="CANCELLED")
+        if self.spare_of and self.state == RESIZED and self.ended_s is not None:
+            return replace(self, state=GOOD)
+        if self.spare_of and self.state == GOOD and not self.nodes:
+            return replace(self, ended_s=self.started_s, elapsed_s=0)
+        return self
 
 
 def parse_sacct(text: str) -> list[JobRecord]:

@@ -15,16 +15,19 @@ MOST_WAITING = 8
 def render_diagnosis(found: Diagnosis) -> Group:
     head = Text.assemble(f"job {found.job} ({found.state}): ", (found.summary, _STYLES[found.verdict]))
     since = [("stands still", f"since {found.stands_since} (the last finished step)")] if found.stands_since else []
+    ranks = [
+        *_rows("waited for", [_with_span(one.text, one.since_s) for one in found.waited_for]),
+        *_rows("waiting", _waiting(found)),
+        *_rows("stacks", _stacks(found)),
+        *_rows("numbers", found.numbers),
+    ]
     facts: list[tuple[str, str | Text]] = [
         *_rows("changed", found.changed),
         *_rows("errors", found.errors, style="red"),
         *_rows("step time", [found.step_time]),
         *_rows("last step", [found.last_step]),
         *since,
-        *_rows("waited for", [_with_span(one.text, one.since_s) for one in found.waited_for]),
-        *_rows("waiting", _waiting(found)),
-        *_rows("stacks", _stacks(found)),
-        *_rows("numbers", found.numbers),
+        *([] if _is_calm(found) else ranks),
         *_rows("reason", found.reason),
         *_rows("next", found.next),
         *_rows("output", found.output, style="dim"),
@@ -32,6 +35,11 @@ def render_diagnosis(found: Diagnosis) -> Group:
     ]
     parts: list[RenderableType] = [head]
     return Group(*parts, *([Facts(facts)] if facts else []))
+
+
+def _is_calm(found: Diagnosis) -> bool:
+    """Return True for a job at its usual pace, whose ranks wait for each other in each step."""
+    return found.verdict == "runs" and (not found.step_time or found.step_time.startswith("steady"))
 
 
 def _rows(name: str, lines: Sequence[str], *, style: str = "") -> list[tuple[str, str | Text]]:

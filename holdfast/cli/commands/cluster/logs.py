@@ -9,6 +9,7 @@ import typer
 from holdfast.cli.deployed import (
     CLUSTER,
     ENVIRONMENT,
+    JOB_ID,
     PROFILE,
     REGION,
     Context,
@@ -40,7 +41,8 @@ def logs(
     node: Annotated[
         str | None,
         typer.Argument(
-            help="Instance id, host name or address. Default: list the log streams.", autocompletion=complete_node
+            help="Instance id, host name or address; also the number of a Slurm job. Default: list the log streams.",
+            autocompletion=complete_node,
         ),
     ] = None,
     job: Annotated[str | None, typer.Option(help="Print the output of this job.", autocompletion=complete_job)] = None,
@@ -66,6 +68,8 @@ def logs(
     since_ns = None if since is None else parse_since(since, now=datetime.now(UTC))
     choice = LineChoice.parse(tail=tail, since_ns=since_ns, grep=grep)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    if job is None and node is not None and context.orchestrator == "slurm" and JOB_ID.fullmatch(node):
+        job = node
     if job is not None and context.orchestrator == "eks":
         check_kubernetes_job(job)
         _print_pods(context, job=job, choice=choice, follow=follow, json=json)

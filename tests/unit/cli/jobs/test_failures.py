@@ -1,5 +1,7 @@
 """What became of a job, in words: reasons of Slurm, the first traceback, and the names of parts and tasks."""
 
+import dataclasses
+
 import pytest
 from accounting import sacct_line
 
@@ -140,6 +142,17 @@ def test_a_spare_that_its_launcher_released_is_no_failure(changes: dict[str, str
     assert spare.why == "spare node of job 42, released by its launcher"
     assert record(JobName="holdfast-spare-42").has_failed
     assert record(JobName="train", **changes).has_failed
+
+
+def test_a_spare_that_was_merged_into_its_job_ended_when_it_was() -> None:
+    remembered = sacct_line(
+        JobName="holdfast-spare-42", State="RESIZING", Start="10", End="10", ElapsedRaw="0", NodeList="None assigned"
+    )
+    (one,) = parse_sacct(remembered)
+    assert (one.state, one.has_ended, one.ended_s, one.elapsed_s) == ("COMPLETED", True, 10, 0)
+    assert one.why == "spare node of job 42, merged into it"
+    live = dataclasses.replace(one, started_s=12, ended_s=31_536_000, elapsed_s=31_536_000).settled()
+    assert (live.ended_s, live.elapsed_s) == (12, 0), "squeue has the time limit in its place"
 
 
 def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:

@@ -26,6 +26,7 @@ def asked(
     outputs: list[list[str] | None],
     outcomes: list[str],
     known: Sequence[JobRecord] = (),
+    target: Sequence[str] = ("--job", "7"),
 ) -> Result:
     """The command for a job whose output and outcome are these, one after the other; the last stays."""
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
@@ -39,7 +40,7 @@ def asked(
         monkeypatch.setattr(f"holdfast.cli.{user}.job_outcome", lambda _context, *, job: next(ends))
     for user in ("logs", "slurm_jobs"):
         monkeypatch.setattr(f"holdfast.cli.deployed.{user}.known_jobs", lambda _context, *, jobs: known)
-    return CliRunner().invoke(cli.app, ["logs", "--job", "7", *words])
+    return CliRunner().invoke(cli.app, ["logs", *target, *words])
 
 
 def test_several_files_are_followed_each_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +116,14 @@ def test_the_number_of_a_task_is_shown_with_its_array(monkeypatch: pytest.Monkey
 
 
 def test_a_number_in_place_of_a_node_is_taken_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = parse_sacct(sacct_line(JobID="7", JobIDRaw="7"))
+    done = asked(monkeypatch, outputs=[["one"]], outcomes=["COMPLETED"], known=known, target=["7"])
+    assert (done.stdout, done.stderr) == ("one\n", "")
+
+
+def test_a_node_without_a_log_has_those_named_that_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.cli.deployed.logs.lifecycle_streams", lambda _: [("g", "workers/i-1")])
     monkeypatch.setattr("holdfast.cli.deployed.logs.instance_id_of", lambda _, *, node: node)
     context: Any = None
-    with pytest.raises(CommandError, match=r"instances with one: i-1; output of job 39: holdfast logs --job 39"):
-        lifecycle_stream(context, node="39")
     with pytest.raises(CommandError, match=r"instances with one: i-1$"):
         lifecycle_stream(context, node="ip-10-1-0-9")

@@ -60,13 +60,17 @@ def test_a_reason_of_slurm_with_underscores_is_put_into_words() -> None:
 
 
 def test_an_array_is_one_job_of_the_nodes_of_its_tasks() -> None:
-    jobs = "\n".join(f"JobId=7{n} ArrayJobId=70 JobState={state} Partition=dev Command=x"
+    jobs = "\n".join(f"JobId=7{n} ArrayJobId=70 JobState={state} Reason=Resources Partition=dev Command=x"
                      for n, state in enumerate(("COMPLETED", "RUNNING", "RUNNING", "PENDING")))  # fmt: skip
-    found = parse_controller(controller(jobs, hosts="ip-1\nip-2\n"), job="70", now_s=NOW_S)
+    queue = "71|1|dev|N/A\n5|1|dev|N/A\n"
+    found = parse_controller(controller(jobs, hosts="ip-1\nip-2\n", queue=queue), job="70", now_s=NOW_S)
 
     assert found is not None
     assert (found.state, found.numbers, found.nodes) == ("RUNNING", ["71", "72"], ["ip-1", "ip-2"])
     assert [one.node for one in found.drained] == ["ip-2"]
+    assert found.pending is None
+    assert found.late is not None, "its last task waits"
+    assert [one.job for one in found.late.holders] == ["5"], "and not for the others"
 
 
 def test_a_job_that_the_controller_does_not_have_is_none() -> None:
@@ -195,12 +199,17 @@ def test_changes_are_those_of_the_job_and_of_nodes_since_it_began() -> None:
         event(5, kinds.NODE_REPLACED, node="i-0", detail={"replaces": "i-9"}),
         event(15, kinds.NODE_REPLACED, node="i-1", detail={"replaces": "i-2", "host": "ip-1"}),
         event(16, kinds.JOB_RESUMED, source="job", job="8", detail={"step": 1}),
+        *(event(17, kinds.LAUNCHER_LOST, source="job", job="7", detail={"lost": 2}, evidence=why) for why in "aab"),
         event(17, kinds.JOB_RESUMED, source="job", job="7", detail={"step": 40}),
+        event(50, kinds.LAUNCHER_LOST, source="job", job="7", detail={"lost": 2}, evidence="a"),
     ]
 
     assert [one.text for one in changes_of_events(events, job="7", since_s=10)] == [
         "node ip-1 replaces i-2",
+        "the launcher of node 2 was lost: a",
+        "the launcher of node 2 was lost: b",
         "the job resumed at step 40",
+        "the launcher of node 2 was lost: a",
     ]
 
 

@@ -26,6 +26,17 @@ def accuses(diagnosis: Any) -> list[str]:
     return [one.text for one in diagnosis.culprits]
 
 
+def test_a_job_whose_launchers_wait_for_a_late_one() -> None:
+    starts = [plain(number) for number in (0, 1)]
+    late = PendingJob(name="Resources", words="waits: no node is free")
+    one = found(*starts, pace=Pace(age_s=300.0, is_first=True), starting="launchers of nodes 2", pending=[late])
+
+    assert accuses(one) == []
+    assert (one.verdict, one.summary) == ("waits", "the job has not begun: its launchers wait for launchers of nodes 2")
+    assert one.reason == ["waits: no node is free"]
+    assert "--deadlines start=" in one.next[-1]
+
+
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_first_step_that_compiles(alone: bool) -> None:
     compiles = [rank(0, own=BUSY, phase="forward", stack=COMPILE, silent_s=170.0)]
