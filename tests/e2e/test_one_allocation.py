@@ -104,8 +104,9 @@ def too_late(found: dict[str, Any]) -> bool:
     return bool(found["again_s"] > TRAINING_AGAIN_S * slower)
 
 
-def test_a_lost_node_costs_no_step_and_comes_back_as_the_spare(allocations: Allocations) -> None:
-    with allocations.trains() as job:
+@pytest.mark.parametrize("shares_nodes", [False, True], ids=["exclusive", "nodes that others may share"])
+def test_a_lost_node_costs_no_step_and_comes_back_as_the_spare(allocations: Allocations, shares_nodes: bool) -> None:
+    with allocations.trains(lambda text: text.replace("#SBATCH --exclusive\n", "") if shares_nodes else text) as job:
         host = allocations.slurm("squeue", "-h", "-j", job, "-o", "%B").strip()
         assert allocations.first_line(job) == (
             f"node 0: this allocation survives the loss of a node: yes, except of {host}, which runs the job file"
@@ -118,7 +119,7 @@ def test_a_lost_node_costs_no_step_and_comes_back_as_the_spare(allocations: Allo
         strong = allocations.cluster.healed(found["node"], since_ns=found["started_ns"] - 1)
         print(f"the spare is back after {strong['at_strength_s']:.1f} s")
         output = allocations.jobs.output(job)
-        assert any(line.endswith("joins as the spare") for line in output), output
+        assert sum(line.endswith("joins as the spare") for line in output) == 1, output
         assert not any(WITHOUT in line for line in output)
         assert allocations.jobs.rows(job)[0]["state"] == "RUNNING"
 

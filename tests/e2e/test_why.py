@@ -19,6 +19,12 @@ RUNTIME = """#!/bin/bash
 #SBATCH --ntasks-per-node=1
 srun holdfast-run --nproc-per-node 1 --deadlines frozen=300,silence=300,progress=900 why_program.py "$1"
 """
+ARRAY = """#!/bin/bash
+#SBATCH --array=0-2
+#SBATCH --ntasks=1
+#SBATCH --exclusive
+holdfast-run --nnodes 3 --nproc-per-node 1 why_program.py "$1"
+"""
 TORCHRUN = """#!/bin/bash
 #SBATCH --nodes=3
 #SBATCH --ntasks-per-node=1
@@ -34,7 +40,7 @@ class Jobs(SubmittedJobs):
         self.folder = product.work / "jobs"
         self.folder.mkdir()
         shutil.copy(Path(__file__).with_name("why_program.py"), self.folder)
-        for name, text in {"runtime": RUNTIME, "torchrun": TORCHRUN}.items():
+        for name, text in {"runtime": RUNTIME, "torchrun": TORCHRUN, "array": ARRAY}.items():
             (self.folder / f"{name}.sbatch").write_text(text)
 
     def submit(self, name: str, *words: str) -> str:
@@ -137,6 +143,20 @@ def test_an_evaluation_on_one_rank_is_nobodys_fault(jobs: Jobs) -> None:
 
     assert (found["verdict"], found["culprits"]) == ("waits", [])
     assert "evaluates" in found["summary"]
+
+
+def test_a_task_of_a_healthy_array_is_seen_with_the_others(jobs: Jobs) -> None:
+    job = jobs.submit("array", "--", "none")
+    deadline = time.monotonic() + BEGINS_WITHIN_S
+    try:
+        while (found := jobs.why(f"{job}_0"))["step"] is None:
+            assert found["culprits"] == [], found
+            assert time.monotonic() < deadline, found
+            time.sleep(2.0)
+    finally:
+        jobs.product.run("cancel", job)
+
+    assert (found["job"], found["verdict"], found["culprits"]) == (job, "runs", [])
 
 
 def test_a_stall_is_an_incident_from_its_last_step_on(jobs: Jobs) -> None:
