@@ -4,7 +4,6 @@ import datetime
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import bounds
 from holdfast.catalog.facts import schema_of
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
@@ -20,7 +19,6 @@ from holdfast.validation.rules.cluster.capacity import API
 
 PATCHING = "SageMaker developer guide, 'Amazon SageMaker HyperPod AMI automatic patching'"
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
-WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
 DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 
@@ -78,50 +76,24 @@ def patch_deployment(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF710",
-    title="Batch sizes of updates are at least 1 and at most 100 percent",
+    title="Batch sizes of updates are at most 100 percent",
     each=BatchSize,
     source=f"{API}, CapacitySizeConfig",
 )
 def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
-    """At least 1, and at most 100 of a percentage."""
-    if size.type not in ("INSTANCE_COUNT", "CAPACITY_PERCENTAGE"):
-        yield refused(
-            size.at("type"),
-            show(size.type),
-            allowed="INSTANCE_COUNT or CAPACITY_PERCENTAGE",
-            fix="write INSTANCE_COUNT",
-        )
-    most = 100 if size.type == "CAPACITY_PERCENTAGE" else None
-    if size.value < 1 or (most is not None and size.value > most):
-        yield refused(
-            size.at("value"),
-            str(size.value),
-            allowed="1 to 100 percent" if most is not None else "1 or more",
-            fix="write 25" if most is not None else "write 1",
-        )
-
-
-@rule(
-    "HF711",
-    title=f"Waits between batches are {WAIT_S} seconds",
-    each=RollingUpdate,
-    source=f"{API}, DeploymentConfiguration",
-)
-def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
-    """The time in which a rollback alarm can go off before the next batch."""
-    wait = update.wait_interval_s
-    if wait is not None and not WAIT_S.has(wait):
-        yield refused(update.at("wait_interval_s"), f"{wait} s", allowed=str(WAIT_S), fix="write 600")
+    """The same property holds numbers of instances, which may be more than 100."""
+    if size.type == "CAPACITY_PERCENTAGE" and size.value > 100:
+        yield refused(size.at("value"), str(size.value), allowed="1 to 100 percent", fix="write 25")
 
 
 @rule(
     "HF712",
-    title=f"There are {ALARMS} rollback alarms, none twice",
+    title="Rollback alarms are named, each once",
     each=RollingUpdate,
     source=f"{API}, AutoRollbackConfig",
 )
 def rollback_alarms(update: RollingUpdate, deployment: Deployment) -> Iterator[Broken]:
-    """Names of CloudWatch alarms, not ARNs, of at most 255 characters."""
+    """Names of CloudWatch alarms, not ARNs."""
     names = update.alarm_names
     for index, name in enumerate(names):
         if name.startswith("arn:"):
@@ -132,15 +104,8 @@ def rollback_alarms(update: RollingUpdate, deployment: Deployment) -> Iterator[B
                 allowed="its name",
                 fix=f"write Ref {own}" if name.startswith(ALARM_OF_APP) else f"write {own}",
             )
-    if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
-        not ALARM_NAME.has(len(name)) for name in names
-    ):  # fmt: skip
-        yield refused(
-            update.at("alarm_names"),
-            f"{len(names)} alarms" if len(names) > ALARMS.most else "an alarm twice, or a name too long",
-            allowed=f"{ALARMS} different alarms with names of at most {ALARM_NAME.most} characters",
-            fix="shorten the list",
-        )
+    if len(set(names)) < len(names):
+        yield refused(update.at("alarm_names"), "an alarm twice", allowed="each alarm once", fix="shorten the list")
 
 
 @rule(
