@@ -129,7 +129,7 @@ def test_a_mistake_in_any_template_has_the_code_of_cfn_lint_its_place_and_a_fix(
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        pytest.param({f"{GROUP}.InstanceCount": 7000}, "HF105", id="the same place"),
+        pytest.param({f"{GROUP}.InstanceCount": -1}, "HF105", id="the same place"),
         pytest.param({f"{GROUP}.OnStartDeepHealthChecks": ["Stress"]}, "HF708", id="an entry of the list"),
         pytest.param({f"{GROUP}.InstanceStorageConfigs.1": {"EbsVolumeConfig": {}}}, "HF601", id="what is missing"),
     ],

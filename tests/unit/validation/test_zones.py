@@ -101,6 +101,7 @@ def test_the_control_plane_takes_no_local_and_no_wavelength_zone(
         ({"additional_availability_zones": ["us-east-1y"]}, "additional_availability_zones.0", "write us-east-1f"),
         (by_id("use1-az9", "use1-az4"), "availability_zone_id", "write use1-az6"),
         (by_id("use1-az4", "use1-az12"), "control_plane_availability_zone_id", "write use1-az6"),
+        (by_id("use1-az0", "use1-az4"), "availability_zone_id", "write use1-az6"),
     ],
 )
 def test_a_zone_far_beyond_the_last_one_does_not_exist(

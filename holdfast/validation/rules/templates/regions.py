@@ -285,7 +285,7 @@ def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
         family, end = match.groups()
         known = zone_ends(family)
         beyond = _rank(end) - _rank(known[-1]) if known else 0
-        if beyond > 1:
+        if beyond > 1 or (known and end.startswith("0")):
             last = f"{family}{known[-1]}"
             yield refused(path, zone, allowed=f"{family}{known[0]} to {last}", fix=f"write {last}")
         elif beyond == 1 or (not known and _is_in_a_known_region(zone)):
