@@ -37,8 +37,7 @@ def watch(
     groups = environment.cluster.instance_groups
     watched = []
     if lustre is not None and lustre.capacity_gib is not None and ground.lustre is not None:
-        name = ground.lustre.file_system.file_system_id
-        watched = [WatchedFileSystem(file_system_id=name, storage_capacity_gib=lustre.capacity_gib)]
+        watched = [WatchedFileSystem(file_system=ground.lustre.file_system, storage_capacity_gib=lustre.capacity_gib)]
     observability = HyperPodObservability(
         scope,
         "Observability",

@@ -9,14 +9,13 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
-from holdfast.catalog import Orchestrator
+from holdfast.catalog import Orchestrator, bounds
 from holdfast_constructs.cdk import has_token
 from holdfast_constructs.network.endpoints import HTTPS, SERVICES, InterfaceEndpoints
 from holdfast_constructs.network.zone import Zone
 
 SMALL_SUBNET_PREFIX = 28
-MOST_FURTHER_ZONES = 2
-"""Eighths of the block between the NAT gateway's subnet and those of the control plane."""
+MOST_FURTHER_ZONES = bounds("further_zones").most
 Egress = Literal["nat", "none"]
 
 

@@ -13,6 +13,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from holdfast_constructs.observability.metrics import ClusterMetrics, file_system_metric, minute
+from holdfast_constructs.storage import ILustreFileSystem
 
 BYTES_PER_GIB = 1 << 30
 QUIET = cloudwatch.TreatMissingData.NOT_BREACHING
@@ -63,7 +64,7 @@ class AlarmThresholds:
 class WatchedFileSystem:
     """File system for dashboards and alarms."""
 
-    file_system_id: str
+    file_system: ILustreFileSystem
     storage_capacity_gib: int
     name: str = "Lustre"
     """Default: "Lustre". Distinguishes several; part of ids, so a change replaces alarms."""
@@ -230,13 +231,13 @@ class ClusterAlarms(Construct):
             missing=SILENT_IS_BAD,
         )
 
-    def _free_space(self, file_system: WatchedFileSystem) -> None:
+    def _free_space(self, watched: WatchedFileSystem) -> None:
         percent = self._thresholds.lustre_free_percent
         self._alarm(
-            f"{file_system.name}FreeSpace",
-            f"Less than {percent:g} % of {file_system.name} is free. Release or delete files, or raise its capacity.",
-            metric=file_system_metric("FreeDataStorageCapacity", file_system.file_system_id),
-            threshold=int(file_system.storage_capacity_gib * BYTES_PER_GIB * percent / 100),
+            f"{watched.name}FreeSpace",
+            f"Less than {percent:g} % of {watched.name} is free. Release or delete files, or raise its capacity.",
+            metric=file_system_metric("FreeDataStorageCapacity", watched.file_system.file_system_id),
+            threshold=int(watched.storage_capacity_gib * BYTES_PER_GIB * percent / 100),
             operator=BELOW,
             minutes=5,
             missing=UNKNOWN,

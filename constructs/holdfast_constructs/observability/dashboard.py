@@ -142,9 +142,9 @@ class ClusterDashboard(Construct):
     def _insights(self, name: str, statistic: str) -> cloudwatch.IMetric:
         return self._metrics.insights(name, statistic=statistic, label=statistic.lower())
 
-    def _lustre(self, file_system: WatchedFileSystem) -> Row:
+    def _lustre(self, watched: WatchedFileSystem) -> Row:
         def metric(name: str) -> cloudwatch.Metric:
-            return file_system_metric(name, file_system.file_system_id)
+            return file_system_metric(name, watched.file_system.file_system_id)
 
         def per_second(label: str, name: str) -> cloudwatch.IMetric:
             using: dict[str, cloudwatch.IMetric] = {label: metric(name)}
@@ -152,7 +152,7 @@ class ClusterDashboard(Construct):
                 expression=f"{label} / PERIOD({label})", using_metrics=using, label=label, period=minute()
             )
 
-        name, capacity = file_system.name, file_system.storage_capacity_gib * GIB
+        name, capacity = watched.name, watched.storage_capacity_gib * GIB
         free = cloudwatch.MathExpression(
             expression=f"100 * free / {capacity}",
             using_metrics={"free": metric("FreeDataStorageCapacity")},

@@ -15,11 +15,11 @@ from holdfast.catalog.facts.placement import (
     has_type,
     hyperpod_regions,
     hyperpod_types,
-    last_zone,
     partition_of,
     regions,
     regions_of,
     type_names,
+    zone_ends,
 )
 from holdfast.catalog.facts.policies import (
     ASKED,
@@ -32,10 +32,8 @@ from holdfast.catalog.facts.policies import (
 from holdfast.catalog.facts.schemas import Schema, iam_actions, schema_of
 from holdfast.catalog.facts.versions import (
     LAMBDA_RUNTIMES,
-    RDS_VERSIONS,
     facts_date,
     lambda_runtimes,
-    rds_versions,
 )
 
 __all__ = [
@@ -45,7 +43,6 @@ __all__ = [
     "LAMBDA_RUNTIMES",
     "NODE_ACTIONS",
     "POLICIES_FILE",
-    "RDS_VERSIONS",
     "VPC_ACTIONS",
     "ZONES_FILE",
     "Schema",
@@ -58,14 +55,13 @@ __all__ = [
     "iam_actions",
     "kubernetes_support",
     "lambda_runtimes",
-    "last_zone",
     "managed_policies",
     "page_fact",
     "page_facts",
     "partition_of",
-    "rds_versions",
     "regions",
     "regions_of",
     "schema_of",
     "type_names",
+    "zone_ends",
 ]

@@ -68,10 +68,9 @@ def hyperpod_types(region: str) -> frozenset[str]:
     return listed | {name for name, there in others.items() if region in there}
 
 
-def last_zone(region: str) -> str | None:
-    """Last letter of a region's zones; None if unknown."""
-    letters = _zones().get(region)
-    return letters[-1] if letters else None
+def zone_ends(family: str) -> str:
+    """Ends of the names or ids of a region's zones: abcd of us-west-2, 1234 of usw2-az; empty if unknown."""
+    return _zones().get(family, "")
 
 
 def _is_secret(region: str) -> bool:

@@ -1,4 +1,4 @@
-"""End dates of Lambda runtimes and database versions, and the age of the facts."""
+"""End dates of Lambda runtimes, and the age of the facts."""
 
 import functools
 from collections.abc import Mapping
@@ -8,9 +8,6 @@ from datetime import date
 from holdfast.catalog.facts.packages import of_cfn_lint
 
 LAMBDA_RUNTIMES = "AdditionalSpecs/LmbdRuntimeLifecycle.json"
-RDS_VERSIONS = "schemas/extensions/aws_rds_dbinstance/engine_version.json"
-ENGINES = ("mariadb", "mysql", "postgres", "aurora-mysql", "aurora-postgresql")
-"""Engines whose versions a rule judges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,16 +28,6 @@ def lambda_runtimes() -> Mapping[str, LambdaRuntime]:
         )
         for name, each in of_cfn_lint(LAMBDA_RUNTIMES).items()
     }
-
-
-@functools.cache
-def rds_versions(engine: str) -> tuple[str, ...]:
-    """RDS versions of an engine; empty if unknown."""
-    branches = of_cfn_lint(RDS_VERSIONS)["allOf"] if engine in ENGINES else ()
-    for one in branches:
-        if one["if"]["properties"]["Engine"].get("const") == engine:
-            return tuple(sorted(one["then"]["properties"]["EngineVersion"]["enum"]))
-    return ()
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from holdfast.catalog.facts import (
     HYPERPOD_TYPES,
     LAMBDA_RUNTIMES,
     POLICIES_FILE,
-    RDS_VERSIONS,
     ZONES_FILE,
     facts_date,
     forget,
@@ -59,12 +58,13 @@ def write_facts() -> None:
 def zones_text() -> str:
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
-    return _lines(
-        {
-            region: "".join(sorted({zone.name[-1] for zone in zones if zone.zone_type == "availability-zone"}))
-            for region, zones in sorted(RegionsAndZonesBackend.zones.items())
-        }
-    )
+    ends: dict[str, set[str]] = {}
+    for zones in RegionsAndZonesBackend.zones.values():
+        for zone in zones:
+            if zone.zone_type == "availability-zone":
+                for name in (zone.name, zone.zone_id):
+                    ends.setdefault(name[:-1], set()).add(name[-1])
+    return _lines({family: "".join(sorted(each)) for family, each in sorted(ends.items())})
 
 
 def policies_text() -> str:
@@ -102,7 +102,6 @@ def page_text() -> str:
         "actions of IAM": f"{lint}, AdditionalSpecs/Policies.json",
         "AWS managed policies": f"{moto}, iam/aws_managed_policies",
         "runtimes of Lambda": f"{lint}, {LAMBDA_RUNTIMES}",
-        "versions of databases": f"{lint}, {RDS_VERSIONS}",
     }
     parts = [f"| {what} | {source} | {day} |\n" for what, source in sources.items()]
     pages = [

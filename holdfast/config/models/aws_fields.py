@@ -19,7 +19,7 @@ REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
 _NAME, _TYPES, _ALARMS = bounds("name_length"), bounds("flexible_types"), bounds("rollback_alarms")
 _SUBNETS, _GROUPS, _LABELS = bounds("subnets"), bounds("security_groups"), bounds("labels")
-_TAG_KEY, _TAG_VALUE = bounds("tag_key_length"), bounds("tag_value_length")
+_TAG_KEY, _TAG_VALUE, _FURTHER_ZONES = bounds("tag_key_length"), bounds("tag_value_length"), bounds("further_zones")
 NAME_IN_WORDS = f"{_NAME} letters, digits and hyphens, beginning and ending with a letter or digit"
 
 
@@ -51,15 +51,9 @@ def _own_tag(value: str) -> str:
     return value
 
 
-ClusterName = Annotated[
-    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "frontier", code="HF101")
-]
-GroupName = Annotated[
-    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "workers", code="HF102")
-]
-Partition = Annotated[
-    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "dev", code="HF408")
-]
+ClusterName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "frontier")]
+GroupName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "workers")]
+Partition = Annotated[str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "dev")]
 DatasetName = Annotated[
     str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "data", code="HF620")
 ]
@@ -90,8 +84,8 @@ AvailabilityZone = Annotated[
 AdditionalZones = Annotated[
     tuple[AvailabilityZone, ...],
     # Left out of a stack's metadata where there are none, so that existing templates stay as they are.
-    Field(max_length=2, strict=False, exclude_if=lambda zones: not zones),
-    Allowed("a list of at most 2 names of availability zones", ["us-west-2b"], code="HF248"),
+    Field(max_length=_FURTHER_ZONES.most, strict=False, exclude_if=lambda zones: not zones),
+    Allowed(f"a list of at most {_FURTHER_ZONES.most} names of availability zones", ["us-west-2b"], code="HF248"),
 ]
 GroupZone = Annotated[AvailabilityZone | None, Field(exclude_if=lambda zone: zone is None)]
 AvailabilityZoneId = Annotated[
@@ -217,17 +211,17 @@ TrainingPlanArn = Annotated[
         pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}$",
         max_length=2048,
     ),
-    Allowed("the ARN of a training plan", "arn:aws:sagemaker:us-west-2:123456789012:training-plan/p5", code="HF703"),
+    Allowed("the ARN of a training plan", "arn:aws:sagemaker:us-west-2:123456789012:training-plan/p5"),
 ]
 ImageId = Annotated[
     str,
     Field(pattern=r"^(ami-([0-9a-f]{8}|[0-9a-f]{17})|default)$"),
-    Allowed("the id of an AMI, or default", "ami-0123456789abcdef0", code="HF801"),
+    Allowed("the id of an AMI, or default", "ami-0123456789abcdef0"),
 ]
 ImageReleaseVersion = Annotated[
     str,
     Field(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$"),
-    Allowed("a version MAJOR.MINOR.PATCH of the HyperPod AMI", "1.0.0", code="HF802"),
+    Allowed("a version MAJOR.MINOR.PATCH of the HyperPod AMI", "1.0.0"),
 ]
 KubernetesVersion = Annotated[
     str,
@@ -246,12 +240,12 @@ SubnetId = Annotated[
 SubnetIds = Annotated[
     tuple[SubnetId, ...],
     Field(max_length=_SUBNETS.most, strict=False),
-    Allowed(f"a list of at most {_SUBNETS.most} ids of subnets", [], code="HF202"),
+    Allowed(f"a list of at most {_SUBNETS.most} ids of subnets", []),
 ]
 OneOrMoreSubnetIds = Annotated[
     tuple[SubnetId, ...],
     Field(min_length=_SUBNETS.least, max_length=_SUBNETS.most, strict=False),
-    Allowed(f"a list of {_SUBNETS} ids of subnets", [], code="HF202"),
+    Allowed(f"a list of {_SUBNETS} ids of subnets", []),
 ]
 SecurityGroupId = Annotated[
     str,
@@ -261,12 +255,12 @@ SecurityGroupId = Annotated[
 SecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],
     Field(max_length=4, strict=False),
-    Allowed("a list of at most 4 ids of security groups", [], code="HF202"),
+    Allowed("a list of at most 4 ids of security groups", []),
 ]
 OneOrMoreSecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],
     Field(min_length=_GROUPS.least, max_length=_GROUPS.most, strict=False),
-    Allowed(f"a list of {_GROUPS} ids of security groups", [], code="HF202"),
+    Allowed(f"a list of {_GROUPS} ids of security groups", []),
 ]
 DeepHealthChecks = Annotated[
     # MultiNodeTrainingValidation is in the API alone: CloudFormation's schema refuses it before anything is made.

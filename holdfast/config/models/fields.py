@@ -98,7 +98,7 @@ NodeCount = Annotated[
     Field(ge=_COUNT.least, le=_COUNT.most),
     Allowed(f"a whole number from {_COUNT}", 4, number_in_words, code="HF105"),
 ]
-ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words, code="HF112")]
+ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words)]
 VolumeGib = Annotated[
     int,
     Field(ge=_VOLUME.least, le=_VOLUME.most),
@@ -157,7 +157,7 @@ CidrList = Annotated[
 WaitSeconds = Annotated[
     int,
     Field(ge=_WAIT.least, le=_WAIT.most),
-    Allowed(f"a whole number of seconds from {_WAIT}", 600, number_in_words, code="HF711"),
+    Allowed(f"a whole number of seconds from {_WAIT}", 600, number_in_words),
 ]
 Percentage = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 20, number_in_words)]
 PartOfWhole = Annotated[int, Field(ge=1, le=99), Allowed("a whole number from 1 to 99", 10, number_in_words)]

@@ -132,7 +132,7 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
                 mounts=mounts_of(file, group),
                 lifecycle=modes.properties(group),
                 lifecycle_place=modes.place(group),
-                first_zone=file.network.availability_zone,
+                zones=file.network.additional_availability_zones,
             )
             for group in groups
         ],

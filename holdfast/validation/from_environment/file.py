@@ -70,7 +70,11 @@ def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
         existing_network=network.is_set("existing"),
         first_zone=network.availability_zone,
         further_zones=network.additional_availability_zones,
-        group_zones={group.at("availability_zone"): group.availability_zone for group in _zoned(file)},
+        group_zones={
+            group.at("availability_zone"): group.availability_zone
+            for group in _zoned(file)
+            if group.availability_zone is not UNRESOLVED
+        },
         placed_twice=tuple(group.at("availability_zone") for group in _zoned(file) if group.override_vpc is not None),
         control_plane_zone=network.control_plane_availability_zone or network.control_plane_availability_zone_id,
         control_plane_subnets=0 if existing is None else _count(existing.control_plane_subnet_ids),

@@ -22,7 +22,7 @@ def zone_subnet(zone: str) -> str:
 
 
 def instance_group(
-    group: Settings, *, mounts: list[Properties], lifecycle: Any, lifecycle_place: str, first_zone: Any
+    group: Settings, *, mounts: list[Properties], lifecycle: Any, lifecycle_place: str, zones: Any
 ) -> Properties:
     slurm = group.slurm
     partition = None if slurm is None else slurm.partition
@@ -40,7 +40,7 @@ def instance_group(
         lifecycle=lifecycle,
         node_type=None if slurm is None else slurm.node_type,
         partitions=partition if partition in (None, UNRESOLVED) else [partition],
-        override_vpc=_placed(group, first_zone),
+        override_vpc=_placed(group, zones),
         scheduled_update=_scheduled(group.scheduled_update),
     )
 
@@ -74,10 +74,10 @@ def _volume(group: Settings, kms_key: Any) -> Properties:
     return ebs_volume(path=group.at("volume_gib"), places=places, size_gib=group.volume_gib, kms_key=kms_key)
 
 
-def _placed(group: Settings, first_zone: Any) -> Properties | None:
-    """Subnets of a group: its own, or that of its zone in a new network."""
+def _placed(group: Settings, zones: Any) -> Properties | None:
+    """Subnets of a group: its own, or that of its zone where that is a further one of a new network."""
     zone = group.availability_zone
-    if group.override_vpc is not None or zone in (None, UNRESOLVED, first_zone):
+    if group.override_vpc is not None or UNRESOLVED in (zone, zones) or zone not in zones:
         return _override(group.override_vpc)
     place = group.at("availability_zone")
     return vpc_config(

@@ -17,6 +17,7 @@ from holdfast_constructs import (
     AlertTopic,
     ClusterEventRules,
     HyperPodObservability,
+    LustreFileSystem,
     NodeLogGroup,
     PrometheusWorkspace,
     WatchedFileSystem,
@@ -24,7 +25,6 @@ from holdfast_constructs import (
 from holdfast_constructs.observability import HYPERPOD_EVENTS, OWN_EVENTS
 
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdef012345"
-LUSTRE = WatchedFileSystem(file_system_id="fs-0123456789abcdef0", storage_capacity_gib=1200)
 
 
 def new_stack() -> cdk.Stack:
@@ -34,7 +34,9 @@ def new_stack() -> cdk.Stack:
 def observed(**arguments: Any) -> assertions.Template:
     stack = new_stack()
     events = logs.LogGroup.from_log_group_name(stack, "Events", events_log_group("demo"))
-    given = {"events": events, "spare_count": 2, "file_systems": [LUSTRE], **arguments}
+    lustre = LustreFileSystem.from_attributes(stack, "Lustre", file_system_id="fs-0123456789abcdef0", mount_name="fsx")
+    watched = WatchedFileSystem(file_system=lustre, storage_capacity_gib=1200)
+    given = {"events": events, "spare_count": 2, "file_systems": [watched], **arguments}
     HyperPodObservability(stack, "Observability", cluster_name="demo", **given)
     return assertions.Template.from_stack(stack)
 

@@ -85,6 +85,25 @@ GENERIC: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "Description",
         "remove",
     ),
+    "a name that the API does not take": (
+        {f"{GROUP}.InstanceGroupName": "p5.workers"},
+        "E3031",
+        "GroupName",
+        "correct",
+    ),
+    "a number that the API does not take": ({f"{GROUP}.ThreadsPerCore": 4}, "E3034", "ThreadsPerCore", "correct it"),
+    "more than there may be": (
+        {f"{GROUP}.SlurmConfig.PartitionNames": ["a", "b"]},
+        "E3032",
+        "PartitionNames",
+        "correct it",
+    ),
+    "a version of IAM's language that does not exist": (
+        {"Resources.Role.Properties.Policies.0.PolicyDocument.Version": "x"},
+        "E3510",
+        "Version",
+        "choose",
+    ),
     # A function in one of several forms makes cfn-lint 1.58 skip all of it.
     "a misspelling beside a function": (
         {f"{GROUP}.InstanceStorageConfigs.0.FsxLustreConfig.MountPaths": "/fsx"},
@@ -110,10 +129,9 @@ def test_a_mistake_in_any_template_has_the_code_of_cfn_lint_its_place_and_a_fix(
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        pytest.param({f"{GROUP}.ThreadsPerCore": 4}, "HF112", id="the same place"),
+        pytest.param({f"{GROUP}.InstanceCount": -1}, "HF105", id="the same place"),
         pytest.param({f"{GROUP}.OnStartDeepHealthChecks": ["Stress"]}, "HF708", id="an entry of the list"),
         pytest.param({f"{GROUP}.InstanceStorageConfigs.1": {"EbsVolumeConfig": {}}}, "HF601", id="what is missing"),
-        pytest.param({"Resources.Role.Properties.Policies.0.PolicyDocument.Version": "x"}, "HF548", id="a policy"),
     ],
 )
 def test_one_mistake_has_one_code_and_that_is_ours(changes: dict[str, Any], code: str, tmp_path: Path) -> None:

@@ -207,15 +207,15 @@ def test_every_code_of_a_refused_value_is_that_of_a_rule(repository: Path) -> No
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"cluster.name": "my_cluster"}, "HF101"),
-        ({f"{WORKERS}.name": "p5.workers"}, "HF102"),
+        ({"cluster.name": "my_cluster"}, "HF004"),
+        ({f"{WORKERS}.name": "p5.workers"}, "HF004"),
         ({f"{WORKERS}.instance_type": "p5.48xlarge"}, "HF106"),
-        ({f"{WORKERS}.slurm.partition": "ml.p5.48xlarge"}, "HF408"),
+        ({f"{WORKERS}.slurm.partition": "ml.p5.48xlarge"}, "HF004"),
         ({"lifecycle.users": [{"name": "ana", "uid": 500}]}, "HF516"),
         ({"storage.lustre.mount_path": "fsx"}, "HF604"),
         ({"storage.lustre.capacity_gib": 1300}, "HF608"),
         ({"storage.lustre.metadata_iops": 5000}, "HF623"),
-        ({f"{WORKERS}.image_release_version": "latest"}, "HF802"),
+        ({f"{WORKERS}.image_release_version": "latest"}, "HF004"),
     ],
 )
 def test_a_refused_value_is_told_once_under_its_rules_code(changes: dict[str, Any], code: str, tmp_path: Path) -> None:

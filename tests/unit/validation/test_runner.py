@@ -81,14 +81,14 @@ def test_an_unknown_value_is_reported_as_not_checked_with_its_path(good: Deploym
 
 def test_an_unknown_value_hides_nothing_in_other_groups(good: Deployment) -> None:
     first, second = good.cluster.instance_groups
-    groups = (first.changed(name="not_a_name"), second.changed(name=UNRESOLVED))
+    groups = (first.changed(image_release_version="1.0.0"), second.changed(image_release_version=UNRESOLVED))
 
     found = judge(good.changed(cluster=good.cluster.changed(instance_groups=groups)))
 
-    assert ("HF102", "error", "cluster.instance_groups.0.name") in {
+    assert ("HF812", "error", "cluster.instance_groups.0.image_release_version") in {
         (finding.code, finding.severity, finding.path) for finding in found
     }
-    assert ("HF102", "not-checked", "cluster.instance_groups.1.name") in {
+    assert ("HF812", "not-checked", "cluster.instance_groups.1.image_release_version") in {
         (finding.code, finding.severity, finding.path) for finding in found
     }
 
@@ -96,7 +96,7 @@ def test_an_unknown_value_hides_nothing_in_other_groups(good: Deployment) -> Non
 def test_unknown_groups_leave_every_rule_about_groups_and_what_is_in_them_unchecked(good: Deployment) -> None:
     found = judge(good.changed(cluster=good.cluster.changed(instance_groups=UNRESOLVED)))
 
-    about_groups = {"HF102", "HF106", "HF406", "HF601", "HF604", "HF710", "HF504"}
+    about_groups = {"HF105", "HF106", "HF406", "HF601", "HF604", "HF710", "HF504"}
     assert about_groups <= codes(found, "not-checked")
     assert codes(found, "error") == set()
 
@@ -147,8 +147,8 @@ def test_a_rule_that_crashes_is_a_bug_and_propagates(good: Deployment, monkeypat
         raise ZeroDivisionError
         yield
 
-    rule = all_rules()["HF101"]
-    monkeypatch.setitem(all_rules(), "HF101", type(rule)(**{**vars(rule), "judge": crash}))
+    rule = all_rules()["HF104"]
+    monkeypatch.setitem(all_rules(), "HF104", type(rule)(**{**vars(rule), "judge": crash}))
 
     with pytest.raises(ZeroDivisionError):
         judge(good)

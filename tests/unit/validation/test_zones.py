@@ -1,6 +1,7 @@
 """Zones by their names and by their ids, and Local and Wavelength Zones, in both forms."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,13 +18,14 @@ SLURM = {
     },
     "slurm": {"accounting": {"create": True}},
 }
+GROUP = "cluster.instance_groups.0"
 EKS = {
     "cluster": {"instance_groups": [NODES]},
     "eks": {"kubernetes_version": "1.34", "admin_role_arns": ["arn:aws:iam::111122223333:role/Admin"]},
 }
 
 
-def found(folder: Path, orchestrator: dict[str, object], **zones: str) -> list[tuple[str, str, str]]:
+def found(folder: Path, orchestrator: dict[str, object], **zones: Any) -> list[tuple[str, str, str]]:
     """Codes, paths and fixes of errors, and of what is left unchecked without an account's reason."""
     file = folder / "zones.yaml"
     network = {"cidr": "10.0.0.0/16", **zones}
@@ -85,7 +87,51 @@ def test_both_ids_are_of_the_region(orchestrator: dict[str, object], tmp_path: P
 def test_the_control_plane_takes_no_local_and_no_wavelength_zone(
     zones: dict[str, str], path: str, instead: str, tmp_path: Path
 ) -> None:
-    assert found(tmp_path, EKS, **zones) == [("HF351", path, f"take a zone of the region such as {instead}")]
+    error, *unchecked = found(tmp_path, EKS, **zones)
+    assert error == ("HF351", path, f"take a zone of the region such as {instead}")
+    assert [each[:2] for each in unchecked] == [("HF037", path)]
+
+
+@pytest.mark.parametrize("orchestrator", [SLURM, EKS], ids=["slurm", "eks"])
+@pytest.mark.parametrize(
+    ("zones", "path", "fix"),
+    [
+        ({"availability_zone": "us-east-1z"}, "availability_zone", "write us-east-1f"),
+        ({"control_plane_availability_zone": "us-east-1m"}, "control_plane_availability_zone", "write us-east-1f"),
+        ({"additional_availability_zones": ["us-east-1y"]}, "additional_availability_zones.0", "write us-east-1f"),
+        (by_id("use1-az9", "use1-az4"), "availability_zone_id", "write use1-az6"),
+        (by_id("use1-az4", "use1-az12"), "control_plane_availability_zone_id", "write use1-az6"),
+        (by_id("use1-az0", "use1-az4"), "availability_zone_id", "write use1-az6"),
+    ],
+)
+def test_a_zone_far_beyond_the_last_one_does_not_exist(
+    orchestrator: dict[str, object], zones: dict[str, Any], path: str, fix: str, tmp_path: Path
+) -> None:
+    named = {"availability_zone": "us-east-1a", "control_plane_availability_zone": "us-east-1b"}
+    given = zones if "availability_zone_id" in zones else named | zones
+    assert found(tmp_path, orchestrator, **given) == [("HF037", path, fix)]
+
+
+@pytest.mark.parametrize("first", ["us-east-1g", "us-east-1-dfw-2a", "us-east-1-xyz-1a"])
+def test_a_zone_that_may_have_come_since_the_list_was_made_is_not_checked(first: str, tmp_path: Path) -> None:
+    zones = {"availability_zone": first, "control_plane_availability_zone": "us-east-1b"}
+    assert found(tmp_path, SLURM, **zones) == [("HF037", "availability_zone", "check it before deployment")]
+
+
+@pytest.mark.parametrize(
+    ("group", "further", "expected"),
+    [
+        ("us-east-1z", "us-east-1c", [("HF248", f"{GROUP}.availability_zone")]),
+        ("us-east1c", "us-east-1c", [("HF004", f"{GROUP}.availability_zone")]),
+        ("us-east-1c", "us-east1c", [("HF004", "additional_availability_zones.0")]),
+    ],
+)
+def test_a_typo_in_the_zone_of_a_group_is_found_once_and_leaves_nothing_unchecked(
+    group: str, further: str, expected: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    placed = EKS | {"cluster": {"instance_groups": [NODES | {"availability_zone": group}]}}
+    zones = {"availability_zone": "us-east-1a", "control_plane_availability_zone": "us-east-1b"}
+    assert [each[:2] for each in found(tmp_path, placed, **zones, additional_availability_zones=[further])] == expected
 
 
 def test_the_name_of_a_group_of_zones_is_none_of_a_zone(tmp_path: Path) -> None:

@@ -11,6 +11,5 @@ from holdfast.validation.rules.cluster import (  # noqa: F401 - each registers i
     quotas,
     updates,
 )
-from holdfast.validation.rules.cluster.names import is_name
 
-__all__ = ["is_name"]
+__all__: list[str] = []

@@ -42,18 +42,6 @@ def spot_and_plan(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF703", title="Training plans are named by their ARN", each=Group, source=f"{API}, TrainingPlanArn")
-def plan_arn(group: Group, _: Deployment) -> Iterator[Broken]:
-    """arn:aws:sagemaker:REGION:ACCOUNT:training-plan/NAME"""
-    if group.training_plan_arn is not None and not PLAN_ARN.fullmatch(group.training_plan_arn):
-        yield refused(
-            group.at("training_plan_arn"),
-            show(group.training_plan_arn),
-            allowed="arn:aws:sagemaker:REGION:ACCOUNT:training-plan/NAME",
-            fix="copy the ARN from the plan",
-        )
-
-
 @rule("HF704", title="Training plans are in the environment's account and region", each=Group, source=PLANS)
 def plan_is_here(group: Group, deployment: Deployment) -> Iterator[Broken]:
     """Capacity that is reserved elsewhere is not to be had here."""

@@ -1,36 +1,13 @@
 """8xx: machine images, container images, and how a cluster is watched."""
 
-import re
 from collections.abc import Iterator
 
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Image, InstanceGroup, LogGroup
 
-AMI = re.compile(r"ami-[0-9a-fA-F]{8,17}|default")
-RELEASE = re.compile(r"\d+\.\d+\.\d+")
 WITH_DIGEST = {"agent_image_source": "agent_image_settings", "operator_image_source": "operator_image_settings"}
 SOURCES = {"image_source": "image_settings", **WITH_DIGEST}
 """Settings of each image's source in a file, and its other settings."""
-
-
-@rule("HF801", title="AMIs are named by id", each=InstanceGroup, source="SageMaker API reference, ImageId")
-def image_id(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """An id is ami- and 8 to 17 hexadecimal digits. The word default asks for HyperPod's newest AMI."""
-    if group.image_id is not None and not AMI.fullmatch(group.image_id):
-        yield refused(group.at("image_id"), show(group.image_id), allowed="ami-... or default", fix="write default")
-
-
-@rule(
-    "HF802",
-    title="AMI release versions have the form MAJOR.MINOR.PATCH",
-    each=InstanceGroup,
-    source="SageMaker API reference, ImageReleaseVersion",
-)
-def image_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """HyperPod numbers the releases of its AMI; words such as latest are no release."""
-    version = group.image_release_version
-    if version is not None and (not RELEASE.fullmatch(version) or len(version) > 64):
-        yield refused(group.at("image_release_version"), show(version), allowed="MAJOR.MINOR.PATCH", fix="write 1.0.0")
 
 
 @rule(

@@ -1,64 +1,20 @@
 """1xx: names, counts and types of a cluster and its groups."""
 
-import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, instance_types
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, groups_of
 
-NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
-NAME_WORDS = f"{bounds('name_length')} letters, digits and hyphens, beginning and ending with a letter or digit"
-LONGEST_NAME = bounds("name_length").most
 GROUPS, NODES, TYPES = bounds("instance_groups"), bounds("instance_count"), bounds("flexible_types")
-MOST_TAGS, TAG_KEY, TAG_VALUE = bounds("tags").most, bounds("tag_key_length"), bounds("tag_value_length")
 
 API = "SageMaker API reference, CreateCluster"
 CONTINUOUS = "SageMaker developer guide, 'Continuous provisioning'"
 
 
-def is_name(value: str) -> bool:
-    return len(value) <= LONGEST_NAME and NAME.fullmatch(value) is not None
-
-
-@rule(
-    "HF101",
-    title="The cluster's name has characters that CreateCluster accepts",
-    each=Cluster,
-    source=f"{API}, ClusterName",
-)
-def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes."""
-    if cluster.name is not None and not is_name(cluster.name):
-        yield refused(cluster.at("name"), show(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
-
-
-@rule(
-    "HF102",
-    title="Names of instance groups have characters that CreateCluster accepts",
-    each=Group,
-    source=f"{API}, InstanceGroupName",
-)
-def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
-    """CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes."""
-    if not is_name(group.name):
-        yield refused(group.at("name"), show(group.name), allowed=NAME_WORDS, fix="write a name like workers")
-
-
 @rule("HF103", title=f"A cluster has {GROUPS} instance groups", each=Cluster, source=f"{API}, InstanceGroups")
 def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """A cluster needs a group, restricted or not, and may have 100 of each kind."""
-    for attribute, groups in (
-        ("instance_groups", cluster.instance_groups),
-        ("restricted_groups", cluster.restricted_groups),
-    ):
-        if len(groups) > GROUPS.most:
-            yield refused(
-                cluster.at(attribute),
-                f"{len(groups)} groups",
-                allowed=f"at most {GROUPS.most}",
-                fix="join groups of one type",
-            )
+    """A cluster needs a group, restricted or not. E3032 reports more of a kind than it may have."""
     if not groups_of(cluster):
         yield refused(cluster.at("instance_groups"), "no group", allowed=str(GROUPS), fix="add an instance group")
 
@@ -193,60 +149,17 @@ def minimum_is_continuous(group: InstanceGroup, deployment: Deployment) -> Itera
         )
 
 
-@rule("HF112", title="Threads per core are 1 or 2", each=Group, source=f"{API}, ThreadsPerCore")
-def threads_per_core(group: Group, _: Deployment) -> Iterator[Broken]:
-    """1 turns hyper-threading off, 2 turns it on."""
-    if group.threads_per_core not in (None, 1, 2):
-        yield refused(group.at("threads_per_core"), str(group.threads_per_core), allowed="1 or 2", fix="write 1")
-
-
-@rule("HF114", title=f"A cluster has at most {MOST_TAGS} tags", each=Cluster, source=f"{API}, Tags")
-def number_of_tags(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """Tags that an app puts on all its resources count too."""
-    if len(cluster.tags) > MOST_TAGS:
-        yield refused(
-            cluster.at("tags"), f"{len(cluster.tags)} tags", allowed=f"at most {MOST_TAGS}", fix="remove some"
-        )
-
-
 @rule("HF115", title="Tags do not begin with aws:", each=Cluster, source="Tagging AWS resources, 'Tag naming limits'")
 def tag_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """The prefix is reserved, in any case. Keys have at most 128 characters, values at most 256."""
-    for key, value in cluster.tags.items():
-        if key.lower().startswith("aws:") or not TAG_KEY.has(len(key)) or not TAG_VALUE.has(len(value)):
+    """The prefix is reserved, in any case."""
+    for key in cluster.tags:
+        if key.lower().startswith("aws:"):
             yield refused(
                 cluster.at("tags"),
                 f"the tag {show(key)}",
-                allowed=f"a key of {TAG_KEY} characters that does not begin with aws:, "
-                f"a value of at most {TAG_VALUE.most}",
-                fix="rename it or shorten it",
+                allowed="a key that does not begin with aws:",
+                fix="rename it",
             )
-
-
-@rule("HF116", title="Node recovery is Automatic or None", each=Cluster, source=f"{API}, NodeRecovery")
-def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """Any other word is refused, lower case included."""
-    if cluster.node_recovery not in (None, "Automatic", "None"):
-        yield refused(
-            cluster.at("node_recovery"), show(cluster.node_recovery), allowed="Automatic or None", fix="write Automatic"
-        )
-
-
-@rule(
-    "HF117",
-    title="The provisioning mode is Continuous or is left out",
-    each=Cluster,
-    source=f"{API}, NodeProvisioningMode",
-)
-def provisioning_mode(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """Continuous is the only value. To provision all or nothing, leave it out."""
-    if cluster.node_provisioning_mode not in (None, "Continuous"):
-        yield refused(
-            cluster.at("node_provisioning_mode"),
-            show(cluster.node_provisioning_mode),
-            allowed="Continuous, or nothing",
-            fix="write Continuous or remove it",
-        )
 
 
 @rule(

@@ -60,33 +60,26 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF817",
-    title="Alarms watch a metric that exists, over a period that is allowed",
+    title="Alarms watch a metric that exists, over as many periods as are allowed",
     each=App,
     source="CloudFormation reference, AWS::CloudWatch::Alarm; FSx for Lustre user guide, 'Metrics and dimensions'",
 )
 def alarms(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A period is 10, 20, 30 or a multiple of 60 seconds, and all periods together are at most a day, or a week from an
-    hour on. Metrics of FSx and HyperPod have the names of their pages; another name is never there.
+    All periods together are at most a day, or a week from an hour on. Metrics of FSx and HyperPod have the names of
+    their pages; another name is never there.
     """
     metrics = page_fact("metrics")
     for alarm, node in app.each("AWS::CloudWatch::Alarm"):
         period, periods = node.get("Period").integer(), node.get("EvaluationPeriods").integer()
-        if isinstance(period, int):
-            if period not in (10, 20, 30) and (period < 60 or period % 60):
-                yield refused(
-                    f"{alarm.path}.Period",
-                    f"{period} seconds",
-                    allowed="10, 20, 30, or a multiple of 60",
-                    fix=f"write {max(60, round(period / 60) * 60)}",
-                )
-            elif isinstance(periods, int) and period * periods > (604800 if period >= 3600 else 86400):
-                yield refused(
-                    f"{alarm.path}.EvaluationPeriods",
-                    f"{periods} periods of {period} seconds",
-                    allowed="at most a day together; a week from periods of an hour on",
-                    fix="look at fewer or shorter periods",
-                )
+        longest = 604800 if isinstance(period, int) and period >= 3600 else 86400
+        if isinstance(period, int) and isinstance(periods, int) and period * periods > longest:
+            yield refused(
+                f"{alarm.path}.EvaluationPeriods",
+                f"{periods} periods of {period} seconds",
+                allowed="at most a day together; a week from periods of an hour on",
+                fix="look at fewer or shorter periods",
+            )
         space, name = node.get("Namespace").text(), node.get("MetricName").text()
         known = metrics.get(space) if isinstance(space, str) else None
         if known and isinstance(name, str) and name not in known:

@@ -7,7 +7,7 @@ from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import grants_of, managed_names, reads_all, role_of, roles_of_groups
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.iam.limits import given_by_managed
-from holdfast.validation.rules.iam.statements import HYPERPOD_IAM, IAM, documents
+from holdfast.validation.rules.iam.statements import HYPERPOD_IAM
 
 EKS_ROLES = "EKS user guide, 'Amazon EKS cluster IAM role' and 'Amazon EKS node IAM role'"
 _FULL = {"AdministratorAccess", "PowerUserAccess"}
@@ -96,20 +96,6 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
                     allowed=f"{expected[0]}",
                     fix=f"attach {expected[0]} to {role.logical_id}",
                 )
-
-
-@rule(
-    "HF548",
-    title="Policies have a version of IAM's policy language",
-    each=App,
-    source=f"{IAM}, 'IAM JSON policy elements: Version'",
-)
-def policy_versions(app: App, _: Deployment) -> Iterator[Broken]:
-    """There are two, 2012-10-17 and 2008-10-17. It is no date of the policy."""
-    for document in documents(app):
-        version = document.get("Version")
-        if isinstance(version.value, str) and version.value not in ("2012-10-17", "2008-10-17"):
-            yield refused(version.path, f'"{version.value}"', allowed="2012-10-17", fix="write 2012-10-17")
 
 
 @rule("HF549", title="Restricted groups may read and write their data", each=App, source=HYPERPOD_IAM)

@@ -20,7 +20,6 @@ from holdfast.validation.model import (
 from holdfast.validation.rules.lifecycle import ERRORS
 
 PREREQUISITES = "SageMaker developer guide, 'Prerequisites for using SageMaker HyperPod'"
-SUBNETS, SECURITY_GROUPS = bounds("subnets"), bounds("security_groups")
 RULES = bounds("security_group_rules").most
 ANYWHERE = ("0.0.0.0/0", "::/0")
 DUMMY_ZONES = ("dummy1a", "dummy1b", "dummy1c")
@@ -52,28 +51,6 @@ def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             allowed="one with private subnets and a security group",
             fix="add VpcConfig",
         )
-
-
-@rule(
-    "HF202",
-    title=f"A VpcConfig has {SUBNETS} subnets and {SECURITY_GROUPS} security groups",
-    each=Cluster,
-    source="SageMaker API reference, VpcConfig",
-)
-def size_of_vpc_config(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """For the cluster as for a group of its own."""
-    for vpc in all_vpcs(cluster):
-        for attribute, count, allowed in (
-            ("subnets", len(vpc.subnets), SUBNETS),
-            ("security_groups", len(vpc.security_groups), SECURITY_GROUPS),
-        ):
-            if not allowed.has(count):
-                yield refused(
-                    vpc.at(attribute),
-                    f"{count} {attribute.replace('_', ' ')}",
-                    allowed=str(allowed),
-                    fix="add one" if not count else "remove some",
-                )
 
 
 @rule(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from holdfast.catalog import instance_types
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccountingDatabase, Cluster, Deployment, EnvironmentFile, InstanceGroup, Slurm
-from holdfast.validation.rules.cluster import is_name
 from holdfast.validation.rules.lifecycle import ERRORS
 
 MIGRATION = "SageMaker developer guide, 'SageMaker HyperPod Slurm cluster API configuration migration'"
@@ -111,28 +110,6 @@ def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
 
 
 @rule(
-    "HF408",
-    title="Partitions have names that the API takes",
-    each=InstanceGroup,
-    source="SageMaker API reference, ClusterPartitionName",
-)
-def partition_name(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """One per group, of letters, digits and hyphens. The dots of the popular partition "ml.p5.48xlarge" are refused."""
-    if len(group.partitions) > 1:
-        yield refused(
-            group.at("partitions"), f"{len(group.partitions)} partitions", allowed="at most one", fix="keep one"
-        )
-    for name in group.partitions:
-        if not is_name(name):
-            yield refused(
-                group.at("partitions"),
-                show(name),
-                allowed="letters, digits and hyphens, beginning and ending with a letter or digit",
-                fix=f"write {name.replace('.', '-').replace('_', '-')}",
-            )
-
-
-@rule(
     "HF409",
     title="No partition is called default",
     each=InstanceGroup,
@@ -191,23 +168,6 @@ def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Br
             show(slurm.config_strategy),
             allowed="no strategy with node provisioning mode Continuous",
             fix="remove the strategy",
-        )
-
-
-@rule(
-    "HF413",
-    title="The Slurm configuration strategy is one of three",
-    each=Slurm,
-    source="SageMaker API reference, SlurmConfigStrategy",
-)
-def strategy(slurm: Slurm, _: Deployment) -> Iterator[Broken]:
-    """Overwrite discards manual edits of slurm.conf, Managed fails when there are some, Merge keeps them."""
-    if slurm.config_strategy is not None and slurm.config_strategy not in STRATEGIES:
-        yield refused(
-            slurm.at("config_strategy"),
-            show(slurm.config_strategy),
-            allowed=f"one of {', '.join(STRATEGIES)}",
-            fix="write Managed",
         )
 
 

@@ -2,37 +2,9 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog.facts import rds_versions
 from holdfast.validation.cloudformation import Reference, Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.model import App, Deployment
-
-
-@rule(
-    "HF653",
-    title="Versions of database engines exist in RDS",
-    each=App,
-    source="RDS engine versions, as cfn-lint carries them",
-    suppressible=True,
-)
-def database_versions(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    RDS refuses a version that it does not have, or has no more. A version that has come since the list was made can be
-    accepted.
-    """
-    for database, node in app.each("AWS::RDS::DBInstance"):
-        engine, version = node.get("Engine").text(), node.get("EngineVersion").text()
-        if not isinstance(engine, str) or not isinstance(version, str):
-            continue
-        known = rds_versions(engine)
-        if known and version not in known:
-            same = [each for each in known if each.startswith(f"{version.partition('.')[0]}.")]
-            yield refused(
-                f"{database.path}.EngineVersion",
-                f"{engine} {version}",
-                allowed=f"versions such as {', '.join((same or list(known))[-4:])}",
-                fix=f"write {(same or list(known))[-1]}",
-            )
 
 
 @rule(

@@ -11,8 +11,6 @@ EBS = "SageMaker API reference, ClusterEbsVolumeConfig"
 REFERENCES = "SageMaker developer guide, 'SageMaker HyperPod references'"
 KMS = "KMS developer guide, 'Multi-Region keys': a key is of one region, and so is each replica"
 SIZE_GIB, MOST_STORAGE_CONFIGS = bounds("volume_gib"), 4
-DNS_NAME = re.compile(r"(fs|fc)i?-[0-9a-f]{8,}\..{4,253}")
-MOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,8}")
 MOUNT_PATH = re.compile(r"/[a-zA-Z0-9._/-]+")
 
 
@@ -124,24 +122,6 @@ def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
             f"{show(mount.mount_path)}, where the node's image has files" + (f" in {below}" if below else ""),
             allowed="a path of its own",
             fix=f"write {'/fsx' if mount.kind == 'lustre' else '/home'}",
-        )
-
-
-@rule(
-    "HF607",
-    title="Mounts name an FSx file system",
-    each=Mount,
-    source="SageMaker API reference, ClusterFsxLustreConfig",
-)
-def mount_names(mount: Mount, _: Deployment) -> Iterator[Broken]:
-    """DnsName is fs-... and its domain, MountName the 1 to 8 characters that FSx has given it."""
-    if mount.dns_name is not None and not DNS_NAME.fullmatch(mount.dns_name):
-        yield refused(
-            mount.at("dns_name"), show(mount.dns_name), allowed="fs-....fsx.REGION.amazonaws.com", fix="take FSx's name"
-        )
-    if mount.mount_name is not None and not MOUNT_NAME.fullmatch(mount.mount_name):
-        yield refused(
-            mount.at("mount_name"), show(mount.mount_name), allowed="1 to 8 characters", fix="take FSx's mount name"
         )
 
 

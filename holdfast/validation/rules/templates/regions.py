@@ -10,11 +10,11 @@ from holdfast.catalog.facts import (
     has_type,
     hyperpod_regions,
     hyperpod_types,
-    last_zone,
     page_fact,
     partition_of,
     regions,
     regions_of,
+    zone_ends,
 )
 from holdfast.validation.cloudformation import Node, Template, Text
 from holdfast.validation.engine import Broken, refused, rule, show
@@ -35,6 +35,8 @@ from holdfast_common import closest_word
 REGIONS = "regions of botocore, resource types by region of cfn-lint"
 CLUSTER = "AWS::SageMaker::Cluster"
 _ARN = re.compile(r"^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*):(\d{12}|aws|)?:?.*")
+_ZONE = re.compile(r"(.+?)([a-z]|\d+)")
+"""Name or id of a zone: its family and its end."""
 _ENDPOINT = re.compile(r"^(?:cn\.)?com\.amazonaws\.([a-z]{2}(?:-[a-z]+)+-\d)\.[a-z0-9.-]+$")
 _REGIONAL = {
     "kms",
@@ -271,25 +273,53 @@ def one_region(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
-    A region has three to six zones, from the letter a on. Which letters an account sees differs, but none comes after
-    the last. A zone that has come since the list was made can be accepted.
+    A region has two to six zones, from the letter a and the id 1 on. Which of them an account sees differs. The zone
+    after the last one may have come since the list was made, and Local and Wavelength Zones are not in it: these are
+    not checked.
     """
-    places: list[tuple[str, str]] = []
-    if isinstance(item, EnvironmentFile):
-        network = item.data.get("network")
-        for name in ("availability_zone", "control_plane_availability_zone"):
-            zone = network.get(name) if isinstance(network, Mapping) else None
-            if isinstance(zone, str) and item.cloud == "aws":
-                places.append((f"network.{name}", zone))
-    else:
-        for template in item.values.graph.templates:
-            for path, region in item.zones(template):
-                resource = next(each for each in item.all() if path.startswith(f"{each.path}."))
-                places.append((path, f"{region}{str(item.node(resource).get('AvailabilityZone').value)[-1]}"))
-    for path, zone in places:
-        last = last_zone(zone[:-1])  # of a Local Zone it is unknown
-        if last is not None and zone[-1] > last:
-            yield refused(path, zone, allowed=f"{zone[:-1]}a to {zone[:-1]}{last}", fix=f"write {zone[:-1]}{last}")
+    unknown = []
+    for path, zone in _zones_in(item):
+        match = _ZONE.fullmatch(zone)
+        if match is None:
+            continue
+        family, end = match.groups()
+        known = zone_ends(family)
+        beyond = _rank(end) - _rank(known[-1]) if known else 0
+        if beyond > 1 or (known and end.startswith("0")):
+            last = f"{family}{known[-1]}"
+            yield refused(path, zone, allowed=f"{family}{known[0]} to {last}", fix=f"write {last}")
+        elif beyond == 1 or (not known and _is_in_a_known_region(zone)):
+            unknown.append(path)
+    if unknown:
+        raise UnresolvedError(unknown[0])
+
+
+def _zones_in(item: EnvironmentFile | App) -> Iterator[tuple[str, str]]:
+    if isinstance(item, App):
+        for subnet, node in item.each("AWS::EC2::Subnet"):
+            for name in ("AvailabilityZone", "AvailabilityZoneId"):
+                if isinstance(zone := node.get(name).value, str):
+                    yield f"{subnet.path}.{name}", zone
+        return
+    network = item.data.get("network")
+    if item.cloud != "aws" or not isinstance(network, Mapping):
+        return
+    for name in ("availability_zone", "control_plane_availability_zone"):
+        for setting in (name, f"{name}_id"):
+            if isinstance(zone := network.get(setting), str):
+                yield f"network.{setting}", zone
+    if item.is_known("further_zones"):
+        for index, zone in enumerate(item.further_zones):
+            yield f"{item.at('further_zones')}.{index}", zone
+
+
+def _rank(end: str) -> int:
+    return int(end) if end.isdigit() else ord(end)
+
+
+def _is_in_a_known_region(zone: str) -> bool:
+    match = re.match(r"([a-z]{2}(?:-[a-z]+)+-\d)-|([a-z]{2,5}\d)-", zone)
+    return match is not None and zone_ends(match[1] or f"{match[2]}-az") != ""
 
 
 @rule(
