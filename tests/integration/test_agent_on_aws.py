@@ -123,8 +123,8 @@ class Process:
         self.start()
 
 
-def lines_of(logs: Any, stream: str) -> list[str]:
-    found = logs.get_log_events(logGroupName=GROUP, logStreamName=stream, startFromHead=True)["events"]
+def lines_of(logs: Any, stream: str, *, group: str = GROUP) -> list[str]:
+    found = logs.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=True)["events"]
     return [one["message"] for one in found]
 
 
@@ -174,7 +174,8 @@ def test_events_arrive_once_over_restarts(cloud: Cloud, tmp_path: Path, keeps_st
 
 def test_a_group_that_is_not_there_yet_is_waited_for(cloud: Cloud, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text("{}\n")
-    made = LogStream(api=Api(LOGS, settings=cloud.settings), group="/holdfast/late/events", stream="i-1")
+    group = "/holdfast/late/events"
+    made = LogStream(api=Api(LOGS, settings=cloud.settings), group=group, stream="i-1")
     one = EventShipper(
         path=tmp_path / "events.jsonl",
         stream=made,
@@ -185,9 +186,12 @@ def test_a_group_that_is_not_there_yet_is_waited_for(cloud: Cloud, tmp_path: Pat
     )
     one.start()
     eventually(lambda: "ResourceNotFound" in one.problem)
-    cloud.client("logs").create_log_group(logGroupName="/holdfast/late/events")
+    logs = cloud.client("logs")
+    logs.create_log_group(logGroupName=group)
     eventually(lambda: one.numbers()["events_shipped_total"] == 1)
     one.stop()
+    assert lines_of(logs, "i-1", group=group) == ["{}"]
+    assert one.problem == ""
 
 
 @pytest.mark.parametrize("absence", [pytest.param("frozen", marks=pytest.mark.e2e), "ended"])

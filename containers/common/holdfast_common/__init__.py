@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         KubernetesError,
         kubernetes_trust,
     )
-    from holdfast_common.lending import Elastic, Waiting, shares
+    from holdfast_common.lending import Elastic, Waiting, elastic_nodes, shares
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.stories import Stall
     from holdfast_common.texts import closest_word, plain, visible
@@ -85,6 +85,7 @@ __all__ = [
     "closest_word",
     "detail_step",
     "dropped_event",
+    "elastic_nodes",
     "events_counted",
     "events_log_group",
     "fault_named",
@@ -113,7 +114,7 @@ _FROM = {
     **dict.fromkeys(("JOB_API", "JOB_GROUP", "JOB_INDEX_LABEL", "JOB_KIND", "JOB_LABEL"), "kubernetes"),
     **dict.fromkeys(("JOB_PLURAL", "JOB_VERSION", "NODE_HEALTH_LABEL"), "kubernetes"),
     **dict.fromkeys(("KubernetesClient", "KubernetesError", "kubernetes_trust"), "kubernetes"),
-    **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
+    **dict.fromkeys(("Elastic", "Waiting", "elastic_nodes", "shares"), "lending"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
     "Stall": "stories",
     **dict.fromkeys(("closest_word", "plain", "visible"), "texts"),

@@ -4,9 +4,12 @@ Lending of nodes to elastic jobs, taken back for others. Pure.
 Returns only the size that each elastic job should have; the scheduler starts jobs by priority.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Optional
+
+_COMMENT = re.compile(r"\belastic=(\d{1,5})(?::(\d{1,5})|((?:,\d{1,5})*))")
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,21 @@ class Elastic:
     nodes: int
     sizes: "tuple[int, ...]"
     priority: int = 0
+
+
+def elastic_nodes(comment: str) -> "tuple[int, ...]":
+    """
+    Numbers of nodes that a job with the comment ``elastic=2:5`` or ``elastic=2,3,5`` may have; empty for another job.
+
+    Launchers need a majority of the largest size, with or without ranks: a smaller size keeps that many nodes.
+    """
+    found = _COMMENT.search(comment)
+    if not found:
+        return ()
+    first = int(found[1])
+    sizes = range(first, int(found[2]) + 1) if found[2] else [first, *map(int, (found[3] or "").split(",")[1:])]
+    quorum = max(sizes, default=0) // 2 + 1
+    return tuple(sorted({max(size, quorum) for size in sizes}))
 
 
 def shares(*, free: int, waiting: Iterable[Waiting], elastic: Iterable[Elastic]) -> "dict[str, int]":

@@ -1,7 +1,7 @@
 """AMI upgrades of a cluster by UpdateClusterSoftware: plan, progress, end state."""
 
 from holdfast.cli.upgrading.driving import upgrade_groups
-from holdfast.cli.upgrading.gathering import gather, least_of
+from holdfast.cli.upgrading.gathering import gather
 from holdfast.cli.upgrading.plan import (
     GroupFacts,
     GroupPlan,
@@ -26,7 +26,6 @@ __all__ = [
     "end_of",
     "gather",
     "jobs_of",
-    "least_of",
     "plan_lines",
     "plan_of",
     "problems_of",

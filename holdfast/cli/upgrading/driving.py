@@ -7,9 +7,10 @@ from typing import Any
 
 from holdfast.cli.deployed import AwsError, Context, controller_hostname, describe_cluster, hostname_of, run
 from holdfast.cli.terminal import CommandError, Step, step
-from holdfast.cli.upgrading.gathering import ask_controller, launchers_on, least_of, slurm_nodes, tasks_on
+from holdfast.cli.upgrading.gathering import ask_controller, launchers_on, slurm_nodes, tasks_on
 from holdfast.cli.upgrading.plan import COMPUTE, RUNNING, GroupPlan, Request
 from holdfast.cli.upgrading.words import GroupEnd
+from holdfast_common import elastic_nodes
 
 REASON = "holdfast upgrade"
 """Of drained nodes in Slurm; only those are resumed."""
@@ -133,7 +134,7 @@ def _vacate(context: Context, plan: GroupPlan, progress: Step) -> str:
         if not tasks:
             continue
         progress.update(f"jobs leave {host}")
-        elastic = [task for _, task, _, comment in tasks if least_of(comment)]
+        elastic = [task for _, task, _, comment in tasks if elastic_nodes(comment)]
         for task in elastic:
             ask_controller(context, ["scancel", "--batch", "--signal=TERM", task])
         why = _leave(context, host) if len(elastic) < len(tasks) else {}

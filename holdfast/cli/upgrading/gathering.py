@@ -8,10 +8,9 @@ from typing import Any
 from holdfast.cli.deployed import Context, controller_hostname, describe_cluster, hostname_of, run
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.upgrading.plan import COMPUTE, GroupFacts, JobFacts, NodeFacts, Situation, jobs_of
-from holdfast_common import slurm_answers
+from holdfast_common import elastic_nodes, slurm_answers
 
 _SQUEUE = ("squeue", "--noheader", "--array", "--states=R,CG,S", "--format=%F|%i|%N|%k|%j")
-_ELASTIC = re.compile(r"\belastic=(\d{1,5})(?::(\d{1,5})|((?:,\d{1,5})*))")
 
 
 def gather(context: Context) -> Situation:
@@ -62,16 +61,6 @@ def tasks_on(context: Context, *, hosts: Iterable[str]) -> list[tuple[str, str, 
     return [(job, task, nodes, comment) for job, task, nodes, comment, _ in _queue(context, hosts=hosts)]
 
 
-def least_of(comment: str) -> int:
-    """Return the fewest nodes of an elastic job, by its comment; 0 for another job. Fewer have no quorum."""
-    found = _ELASTIC.search(comment)
-    if not found:
-        return 0
-    others = [found[2]] if found[2] else (found[3] or "").split(",")
-    sizes = [int(size) for size in (found[1], *others) if size]
-    return max(min(sizes), max(sizes) // 2 + 1)
-
-
 def _queue(context: Context, *, hosts: Iterable[str]) -> list[list[str]]:
     argv = [*_SQUEUE, f"--nodelist={','.join(sorted(hosts))}"]
     lines = (line.split("|", 4) for line in ask_controller(context, argv).splitlines())
@@ -84,7 +73,11 @@ def _jobs(context: Context, *, hosts: frozenset[str]) -> tuple[JobFacts, ...]:
     queued = [
         (job, name, comment, _hosts(context, nodes)) for job, _, nodes, comment, name in _queue(context, hosts=hosts)
     ]
-    tasks = [(job, name, host, least_of(comment), len(held)) for job, name, comment, held in queued for host in held]
+    tasks = [
+        (job, name, host, min(elastic_nodes(comment), default=0), len(held))
+        for job, name, comment, held in queued
+        for host in held
+    ]
     busy = sorted({host for _, _, host, *_ in tasks} & hosts)
     return jobs_of(tasks, {host: launchers_on(context, host) for host in busy})
 

@@ -16,20 +16,19 @@ def departure(tmp_path: Path) -> tuple[Departure, Path]:
 def test_without_a_request_no_launcher_is_told_anything(tmp_path: Path) -> None:
     one, _ = departure(tmp_path)
     assert one.step((job(), job(spare=True, pid=300)), ()) == ([], [])
-    assert one.status() == {"reason": "", "kept": {}, "tasks": []}
+    assert one.status() == {"reason": "", "kept": {}}
 
 
-def test_ranks_are_handed_over_once_and_their_task_is_named(tmp_path: Path) -> None:
+def test_ranks_are_handed_over_once(tmp_path: Path) -> None:
     one, request = departure(tmp_path)
     request.write_text("holdfast upgrade\n")
-    with_ranks = job(task="13")
+    with_ranks = job()
     ((told, command),), _ = one.step((with_ranks,), ())
     assert (told, command.command, command.reason) == (with_ranks, "hand-over", "holdfast upgrade")
     assert one.step((with_ranks,), ())[0] == []
     answer = node_socket.Answer(id=command.id, command="hand-over", outcome="done", ranks=(0,), step=7)
     _, (event,) = one.step((), ((with_ranks, answer),))
     assert (event.kind, event.detail["steps_lost"]) == (kinds.HANDED_OVER, 0)
-    assert one.status()["tasks"] == ["13"]
 
 
 def test_a_launcher_without_a_spare_elsewhere_is_asked_once_there_is_one(tmp_path: Path) -> None:
@@ -41,11 +40,10 @@ def test_a_launcher_without_a_spare_elsewhere_is_asked_once_there_is_one(tmp_pat
     assert one.status()["kept"] == {}
 
 
-def test_a_spare_of_this_node_exits_and_its_task_is_named(tmp_path: Path) -> None:
+def test_a_spare_of_this_node_exits(tmp_path: Path) -> None:
     one, request = departure(tmp_path)
     request.write_text("holdfast upgrade")
-    assert [command.command for _, command in one.step((job(ranks=0, spare=True, task="14"),), ())[0]] == ["abandon"]
-    assert one.status()["tasks"] == ["14"]
+    assert [command.command for _, command in one.step((job(ranks=0, spare=True),), ())[0]] == ["abandon"]
 
 
 def test_a_request_that_is_taken_back_is_forgotten(tmp_path: Path) -> None:

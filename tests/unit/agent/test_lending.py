@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from waiting import eventually
 
-from holdfast_agent.lending import Lender, QueuedJob, parse_free, parse_queue, sizes_of, tasks_to_end
+from holdfast_agent.lending import Lender, QueuedJob, parse_free, parse_queue, tasks_to_end
 from holdfast_agent.slurm import SlurmError
 
 NIGHT = [f"7|{task}|7_{task}|RUNNING|100|1|dev|None|elastic=2:5" for task in range(5)]
@@ -33,22 +33,6 @@ class Slurm:
         self.asked.clear()
         self.lender.look()
         return self.asked
-
-
-@pytest.mark.parametrize(
-    ("comment", "sizes"),
-    [
-        ("elastic=2:5", (3, 4, 5)),  # two of five launchers are no majority
-        ("for the night, elastic=2,4", (4,)),
-        ("elastic=1,2,3", (2, 3)),
-        ("elastic=5:2", ()),
-        ("inelastic=2:5", ()),
-        ("elastic=", ()),
-        ("", ()),
-    ],
-)
-def test_sizes_are_those_of_the_comment_that_leave_a_majority(comment: str, sizes: tuple[int, ...]) -> None:
-    assert sizes_of(comment) == sizes
 
 
 def test_the_queue_is_read_with_any_comment_and_lines_that_are_none_are_passed_over() -> None:

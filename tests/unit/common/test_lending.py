@@ -1,12 +1,14 @@
 """Who has how many nodes where some jobs are elastic."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast_common import Elastic, Waiting, shares
+from holdfast_common import Elastic, Waiting, elastic_nodes, shares
+from holdfast_runtime import membership as m
 
 FIVE = Elastic("night", nodes=5, sizes=(2, 3, 4, 5))
 
@@ -83,3 +85,39 @@ def test_once_it_is_done_nothing_more_is_changed(free: int, waiting: list[Waitin
     after = [replace(one, nodes=has[one.job]) for one in elastic]
     left = free - sum(has[one.job] - one.nodes for one in elastic)
     assert shares(free=left, waiting=waiting, elastic=after) == has
+
+
+@pytest.mark.parametrize(
+    ("comment", "nodes"),
+    [
+        ("elastic=2:5", (3, 4, 5)),
+        ("for the night, elastic=2,4", (3, 4)),
+        ("elastic=2,3,6", (4, 6)),
+        ("elastic=4:6", (4, 5, 6)),
+        ("elastic=3", (3,)),
+        ("elastic=5:2", ()),
+        ("inelastic=2:5", ()),
+        ("elastic=", ()),
+        ("note", ()),
+    ],
+)
+def test_an_elastic_job_keeps_a_majority_of_its_launchers(comment: str, nodes: tuple[int, ...]) -> None:
+    assert elastic_nodes(comment) == nodes
+
+
+@pytest.mark.parametrize("comment", ["elastic=2,3,6", "elastic=2:5", "elastic=2,4", "elastic=3,5"])
+def test_launchers_leave_as_far_as_the_comment_says_and_no_further(comment: str) -> None:
+    """By the launcher's own plan; one that is asked to leave too much stays."""
+    sizes = tuple(sorted(int(size) for size in re.findall(r"\d+", comment)))
+    sizes = tuple(range(sizes[0], sizes[1] + 1)) if ":" in comment else sizes
+    most = sizes[-1]
+    ranks = [m.RankStatus(slot=m.Slot(node, 0), rank=node, committed_step=5, state="valid") for node in range(most)]
+    before = m.View(generation=1, nodes=(0,) * most, ranks=tuple(ranks), resume_step=5)
+    for left in range(most, 1, -1):
+        said = [
+            m.Status(node=one.slot.node, incarnation=0, ranks=(one,), known_step=5, leaving=one.slot.node >= left)
+            for one in ranks
+        ]
+        view = m.next_view(before, said, policy=m.Policy(world_size=most, sizes=sizes))
+        assert isinstance(view, m.View)
+        assert sum(node >= 0 for node in view.nodes) == max(left, min(elastic_nodes(comment)))

@@ -45,15 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _until_gone(path: Path, *, within_s: float) -> "dict[str, Any]":
     until = time.monotonic() + within_s
-    tasks: dict[str, None] = {}
     heard: Optional[dict[str, Any]] = None
     while True:
         status = ask_status(path)
         if status["leaving"]["reason"]:
             heard = status["leaving"]
-            tasks.update(dict.fromkeys(heard["tasks"]))
         stay = [one["job"] for one in status["launchers"]]
         if (heard is not None and not stay) or time.monotonic() >= until:
             kept = heard["kept"] if heard is not None else {}
-            return {"stay": {job: kept.get(job, "it did not leave in time") for job in stay}, "tasks": [*tasks]}
+            return {"stay": {job: kept.get(job, "it did not leave in time") for job in stay}}
         time.sleep(EVERY_S)

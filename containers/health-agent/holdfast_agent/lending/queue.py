@@ -1,15 +1,15 @@
 """Parsers of ``squeue`` and ``sinfo``. Pure."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Optional
+
+from holdfast_common import elastic_nodes
 
 SQUEUE = ("squeue", "--noheader", "--array", "--format", "%F|%K|%i|%T|%Q|%D|%P|%r|%k")
 SINFO = ("sinfo", "--noheader", "--Node", "--format", "%R|%t")
 _FREE = ("idle", "plnd", "comp")
 """Idle, idle and planned for a job that waits, and about to be idle."""
-_COMMENT = re.compile(r"\belastic=(\d{1,5}):(\d{1,5})\b|\belastic=(\d{1,5}(?:,\d{1,5})*)")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class QueuedJob:
         priority: Higher starts earlier.
         nodes: Allocated or requested.
         partition: Several, with commas, while pending.
-        sizes: Sizes of an elastic job, by its comment.
+        sizes: Of an elastic job, in nodes.
     """
 
     array: str
@@ -37,23 +37,6 @@ class QueuedJob:
     partition: str = ""
     reason: str = ""
     sizes: "tuple[int, ...]" = ()
-
-
-def sizes_of(comment: str) -> "tuple[int, ...]":
-    """
-    Sizes in nodes of a comment ``elastic=2:5`` or ``elastic=2,3,5``; empty if there is none.
-
-    A majority of the largest size is kept: fewer launchers have no quorum.
-    """
-    found = _COMMENT.search(comment)
-    if not found:
-        return ()
-    if found[3]:
-        sizes = sorted({int(one) for one in found[3].split(",")})
-    else:
-        sizes = [*range(int(found[1]), int(found[2]) + 1)]
-    least = sizes[-1] // 2 + 1 if sizes else 0
-    return tuple(size for size in sizes if size >= least)
 
 
 def parse_queue(text: str) -> "tuple[QueuedJob, ...]":
@@ -74,7 +57,7 @@ def parse_queue(text: str) -> "tuple[QueuedJob, ...]":
                 nodes=int(nodes),
                 partition=partition,
                 reason=reason,
-                sizes=sizes_of(comment) if task.isdecimal() and nodes == "1" else (),
+                sizes=elastic_nodes(comment) if task.isdecimal() and nodes == "1" else (),
             )
         )
     return tuple(found)

@@ -165,8 +165,8 @@ class Departure:
         return [*orders, *idle], reported
 
     def status(self) -> "dict[str, Any]":
-        """Reason; jobs that stay, with the reason; Slurm tasks to requeue."""
-        return {"reason": self._reason, "kept": dict(self._leaving.kept), "tasks": list(self._leaving.tasks)}
+        """Reason; jobs that stay, with the reason."""
+        return {"reason": self._reason, "kept": dict(self._leaving.kept)}
 
     def _read(self) -> str:
         if self._request is None:
