@@ -59,6 +59,7 @@ _VERBS: Mapping[str, _Verb] = {
     "down": _verb("Deployments", "deployment.down:down", "sudo holdfast down"),
     "env": _verb("Deployments", "deployment.env:env", 'eval "$(holdfast env)"'),
     "status": _verb("Cluster", "cluster.status:status", "holdfast status --environment slurm-p5"),
+    "console": _verb("Cluster", "cluster.console:console_page", "holdfast console slurm-p5 --port 8800"),
     "events": _verb("Cluster", "cluster.events:events", "holdfast events --kind node_lost --since 2h"),
     "logs": _verb("Cluster", "cluster.logs:logs", "holdfast logs --job 7 --follow"),
     "ssh": _verb("Cluster", "cluster.ssh:ssh", "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),

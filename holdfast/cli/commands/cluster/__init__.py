@@ -1,6 +1,7 @@
 """Verbs for a running cluster: status, logs, jobs, faults."""
 
 __all__ = [
+    "console",
     "events",
     "incidents",
     "inject",
