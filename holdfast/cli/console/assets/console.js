@@ -93,7 +93,6 @@
   }
 
   function showNodes() {
-    $("nodes").hidden = Boolean(still);
     show($("groups"), [now.groups, chosen.node, now.meta.gone], () => {
       if (!now.groups.length) return text("p", "empty", now.meta.cluster ? "The cluster has no instance groups." : "Nodes appear when AWS answers.");
       return now.groups.map((group) => {
@@ -181,7 +180,8 @@
     const { t } = series.data, mine = now.incidents.rows.filter((one) => one.job === job.id), end = t[t.length - 1];
     const stopped = job.state === "recovering" ? mine[mine.length - 1] : null;
     const bands = mine.flatMap((one) => [
-      [one.start, one.resumed ?? (one === stopped ? end : one.noticed ?? one.start), "stop", 0.32],
+      ...(one.resumed ? [[one.stopped_s === null ? one.start : one.resumed - 1000 * one.stopped_s, one.resumed, "stop", 0.4]] : []),
+      ...(one === stopped ? [[one.start, end, "stop", 0.4]] : []),
       ...(one.resumed ? [[one.resumed, one.strong ?? one.restored ?? (one.open ? end : one.resumed), "weak", 0.22]] : []),
     ]);
     const marks = mine.map((one) => one.start);
@@ -308,5 +308,6 @@
   $("help-open").addEventListener("click", () => $("help").showModal());
   $("filters").addEventListener("submit", (event) => event.preventDefault());
   $("filters").addEventListener("input", () => { chosen.shown = SHOWN_EVENTS; showEvents(); });
+  $("nodes").hidden = Boolean(still);
   if (still) { chosen.job = still.meta.job ?? ""; for (const name of ["meta", "groups", "jobs", "incidents", "events"]) if (name in still) take(name, still[name]); refresh(); } else { showLive(); listen(); }
 })();

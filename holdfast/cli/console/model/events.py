@@ -20,7 +20,7 @@ def event_rows(found: Iterable[tuple[int, Event]]) -> list[EventRow]:
 
 
 def _row(number: int, event: Event) -> EventRow:
-    detail = {name: value for name, value in event.detail.items() if name not in _IN_COLUMNS}
+    detail = {name: value for name, value in event.detail.items() if name not in _IN_COLUMNS and value != ""}
     text = " · ".join(event_facts(replace(event, detail=detail, job="")))
     level = "bad" if event.kind in BAD_KINDS else "report" if event.kind in REPORTS else ""
     return [

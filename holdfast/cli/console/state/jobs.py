@@ -128,12 +128,9 @@ class JobState:
         self.step = self.step if step is None else step
         self.loss = float(loss) if isinstance(loss, int | float) else self.loss
         self.steps = float(steps) if isinstance(steps, int | float) else self.steps
-        before = self.series.steps[-1] if self.series.steps else 0.0
-        if self.trouble_ns is not None and self.step > before:
-            self.trouble_ns = None
-        if self.step > before:
-            self.moved_ns = event.time_ns
-        self._point(event, restarted=False)
+        if not self.series.steps or self.step > self.series.steps[-1]:
+            self.moved_ns, self.trouble_ns = event.time_ns, None
+            self._point(event, restarted=False)
 
     def _point(self, event: Event, *, restarted: bool) -> None:
         loss = event.detail.get("loss")

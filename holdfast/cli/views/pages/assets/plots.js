@@ -65,7 +65,7 @@ const Plots = (() => {
       ctx.restore();
     };
     const plot = mount(place, {
-      height, ms: 1, legend: { show: false }, padding: [6, 8, 0, 0],
+      height, ms: 1, legend: { show: false }, padding: [6, 24, 0, 0],
       tzDate: (time) => uPlot.tzDate(new Date(time), "Etc/UTC"),
       cursor: { sync: { key: sync }, y: false, points: { size: 6 }, drag: { x: true, y: false } },
       scales: { x: { time: true }, y: { range: (_, low, high) => bounds(low, high, min, max) } },
