@@ -63,12 +63,12 @@ _VERBS: Mapping[str, _Verb] = {
     "events": _verb("Cluster", "cluster.events:events", "holdfast events --kind node_lost --since 2h"),
     "logs": _verb("Cluster", "cluster.logs:logs", "holdfast logs --job 7 --follow"),
     "ssh": _verb("Cluster", "cluster.ssh:ssh", "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
-    "submit": _verb("Jobs", "cluster.submit:submit", "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
-    "packages": _verb("Jobs", "cluster.packages:packages", "sudo holdfast packages requirements.txt"),
-    "jobs": _verb("Jobs", "cluster.jobs:jobs", "holdfast jobs --failed --days 30"),
-    "why": _verb("Jobs", "cluster.why:why", "holdfast why 7"),
-    "cancel": _verb("Jobs", "cluster.jobs:cancel", "holdfast cancel 7"),
-    "scale": _verb("Jobs", "cluster.scale:scale", "holdfast scale 7 4"),
+    "submit": _verb("Jobs", "jobs.submit:submit", "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
+    "packages": _verb("Jobs", "jobs.packages:packages", "sudo holdfast packages requirements.txt"),
+    "jobs": _verb("Jobs", "jobs.jobs:jobs", "holdfast jobs --failed --days 30"),
+    "why": _verb("Jobs", "jobs.why:why", "holdfast why 7"),
+    "cancel": _verb("Jobs", "jobs.jobs:cancel", "holdfast cancel 7"),
+    "scale": _verb("Jobs", "jobs.scale:scale", "holdfast scale 7 4"),
     "incidents": _verb(
         "Faults and recovery", "cluster.incidents:incidents", "holdfast incidents --since 1d --html incidents.html"
     ),

@@ -64,7 +64,8 @@ def written_page(
     names = {job} if job else {incident.job for incident, _ in shown}
     jobs = [one for name, one in state.jobs.items() if name in names]
     nodes = {incident.node for incident, _ in shown} | {node for one in jobs for node in one.nodes if job}
-    own = [one for one in state.recent.after(0) if one[1].job in names or one[1].node in nodes]
+    newest = state.recent.after(0)
+    own = [one for one in newest if (one[1].job in names if one[1].job else one[1].node in nodes)]
     what = f"Job {job}" if job else f"Incident {shown[0][1].id}" if len(shown) == 1 else "Incidents"
     title = plain(" of ".join(filter(None, (what, ", ".join(sorted(state.clusters))))))
     notes = [f"Price of {price_note}." if price_note else "", reported_note([row for _, row in shown])]

@@ -76,7 +76,9 @@ def _refuse_a_mixture(*, html: Path | None, job: str | None, incident: str | Non
 
 
 def _announce(url: str) -> None:
-    console.print(f"{url}\nfor you alone: whoever has the address can read; end with Ctrl-C", soft_wrap=True)
+    console.print(
+        f"{url}\nkeep the address to yourself, its secret is all that a reader needs; end with Ctrl-C", soft_wrap=True
+    )
 
 
 def _written(context: Context, *, job: str | None, incident: str | None) -> str:

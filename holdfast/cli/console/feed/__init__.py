@@ -6,7 +6,7 @@ from holdfast.cli.console.feed.history import Source
 from holdfast.cli.console.feed.intake import Intake
 from holdfast.cli.console.feed.pacing import Pace, Paced
 from holdfast.cli.console.feed.sections import Reading, sections_of
-from holdfast.cli.console.feed.source import ClusterFacts, ClusterSource
+from holdfast.cli.console.feed.source import ClusterFacts, ClusterSource, event_of_service
 
 __all__ = [
     "TAKEN_DOWN",
@@ -20,6 +20,7 @@ __all__ = [
     "PagePosition",
     "Reading",
     "Source",
+    "event_of_service",
     "sections_of",
     "to_json",
 ]

@@ -43,7 +43,7 @@ class ClusterSource:
         if not cluster:
             return None
         return ClusterFacts(
-            name=cluster["ClusterName"],
+            name=cluster.get("ClusterName", self._context.session.cluster_name),
             status=cluster.get("ClusterStatus", ""),
             message=cluster.get("FailureMessage", ""),
             orchestrator="EKS" if "Eks" in cluster.get("Orchestrator", {}) else "Slurm",

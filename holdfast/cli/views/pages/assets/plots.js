@@ -190,7 +190,7 @@ const Plots = (() => {
     }
   }
 
-  /* Draw what a page declares: <div class="plot" data-plot="NAME"> and <script type="application/json" id="plots">. */
+  /* Draw what a page declares: elements with data-plot, and JSON with the id "plots". */
   function declared() {
     const source = document.getElementById("plots");
     if (!source) return;
