@@ -13,6 +13,7 @@ from holdfast.cli.console.feed.intake import Intake
 from holdfast.cli.console.feed.pacing import Pace, Paced
 from holdfast.cli.console.feed.sections import FoundIncidents, Reading, sections_of
 from holdfast.cli.console.feed.source import ClusterFacts
+from holdfast.cli.console.model import incidents_of
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.views.incidents import Clock, Fleet, rows_in
@@ -23,6 +24,8 @@ FIRST_NS = 900 * SECOND
 OVERLAP_NS, LONG_OVERLAP_NS, LONG_EVERY_S = 30 * SECOND, 900 * SECOND, 60.0
 """Read again at each look, and now and then: collectors ship late."""
 INCIDENTS_EVERY_S, RETRY_S = 10.0, 5.0
+SHARE = 0.008
+"""Most of a core for looks."""
 TAKEN_DOWN = "the cluster was taken down"
 FAILURES = (AwsError, UnreachableError, CommandError, BotoCoreError, OSError)
 
@@ -42,6 +45,8 @@ class Feed:
         self._history = History(source, since_ns=reading.since_ns, stopping=self._stopping, failures=FAILURES)
         self._found: FoundIncidents = []
         self._changes, self._incidents_pace = -1, Paced(INCIDENTS_EVERY_S)
+        self._incidents_s = 0.0
+        """Spent on them at this look."""
         self._cluster_due_s = self._long_due_s = 0.0
 
     def run(self) -> str:
@@ -50,15 +55,20 @@ class Feed:
         gone = ""
         try:
             while not gone and not self._stopping.is_set():
+                begun_s = time.thread_time()
                 gone = self._look()
                 if gone:
                     self._reading = replace(self._reading, gone=gone, gone_ns=time.time_ns())
                 self._publish()
-                self._stopping.wait(RETRY_S if self._reading.problem else self._pace.events_s)
+                self._stopping.wait(RETRY_S if self._reading.problem else self._rest_s(time.thread_time() - begun_s))
         finally:
             self._stopping.set()
             self._history.join()
         return gone
+
+    def _rest_s(self, spent_s: float) -> float:
+        """Seconds until the next look: the more nodes there are, the more it costs. Incidents have their own pace."""
+        return max(self._pace.events_s, (spent_s - self._incidents_s) / SHARE)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -82,6 +92,8 @@ class Feed:
         found = self._source.cluster()
         if found is None and self._cluster is None:
             raise CommandError("there is no such cluster yet")
+        self._incidents_s = 0.0
+        """Spent on them at this look."""
         self._cluster_due_s = time.monotonic() + self._pace.cluster_s
         if found is not None:
             self._cluster, self._fleet = found, self._fleet_of(found)
@@ -110,10 +122,14 @@ class Feed:
             self._history.begin_when_due()
 
     def _publish(self) -> None:
-        state = self._intake.state
+        state, self._incidents_s = self._intake.state, 0.0
+        reading = replace(self._reading, history=self._history.progress(), count=state.count)
+        sections = {}
         if self._incidents_pace.is_due(changed=state.changes != self._changes):
-            self._changes = state.changes
+            self._changes, begun_s = state.changes, time.thread_time()
             with self._incidents_pace.timed():
                 self._found = rows_in(state.incidents, self._fleet, stalls=Clock())
-        reading = replace(self._reading, history=self._history.progress(), count=state.count)
-        self._board.publish(sections_of(state, self._cluster, self._found, reading=reading, now_ns=time.time_ns()))
+                sections = {"incidents": incidents_of(self._found)}
+            self._incidents_s = time.thread_time() - begun_s
+        sections |= sections_of(state, self._cluster, self._found, reading=reading, now_ns=time.time_ns())
+        self._board.publish(sections)

@@ -1,11 +1,11 @@
-"""Sections of the page from all that was read. Pure."""
+"""Sections of the page from all that was read, but for incidents, which change less often. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cli.console.feed.source import ClusterFacts
-from holdfast.cli.console.model import groups_of, incidents_of, jobs_of, milliseconds
+from holdfast.cli.console.model import groups_of, jobs_of, milliseconds
 from holdfast.cli.console.state import LogState
 from holdfast.cli.views.incidents import IncidentRow
 from holdfast_common import Incident, plain
@@ -50,7 +50,6 @@ def sections_of(
             detectors=state.detectors.found(),
         ),
         "jobs": jobs_of(state.jobs.values(), incidents, now_ns=now_ns),
-        "incidents": incidents_of(found),
     }
 
 

@@ -17,6 +17,8 @@ from holdfast.cli.deployed import (
 from holdfast.localcloud.processes import is_going
 from holdfast_common import Event, events_log_group
 
+PAGE = 2000
+"""Events that are in memory at once, beside the state."""
 SERVICE_EVENT = "hyperpod_event"
 """Kind of an event of HyperPod's own list."""
 
@@ -54,7 +56,7 @@ class ClusterSource:
     def events(self, *, since_ns: int) -> Iterator[Event]:
         """Yield events since then, about in order of time. Raises: AwsError, UnreachableError."""
         try:
-            yield from stream_events(self._context, since_ns=since_ns)
+            yield from stream_events(self._context, since_ns=since_ns, most=PAGE)
             self.note = ""
         except AwsError as error:
             if error.code != "ResourceNotFoundException":
