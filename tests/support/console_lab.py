@@ -83,9 +83,7 @@ def moved(events: Iterable[Event], *, end_ns: int) -> list[Event]:
 
 
 def reading(since_ns: int = 0) -> Reading:
-    return Reading(
-        environment="lab", cloud="embedded", region="us-west-2", version="1.2.3", since="7d", since_ns=since_ns
-    )
+    return Reading(cloud="embedded", region="us-west-2", version="1.2.3", since="7d", since_ns=since_ns)
 
 
 @dataclass

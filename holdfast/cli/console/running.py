@@ -28,7 +28,6 @@ def run_console(context: Context, *, port: int, since: str, since_ns: int, annou
     """
     session = context.session
     reading = Reading(
-        environment=session.environment,
         cloud=session.cloud,
         region=session.region,
         version=installed_version(),

@@ -12,7 +12,7 @@ from holdfast.cli.console.feed.source import ClusterFacts
 from holdfast_common import Event
 
 BATCH = 2000
-REBUILD_EVERY_S, ENDS_WITHIN_S = 30.0, 2.0
+ENDS_WITHIN_S = 2.0
 
 
 class Source(Protocol):
@@ -30,7 +30,7 @@ class History:
         self, source: Source, *, since_ns: int, stopping: threading.Event, failures: tuple[type[Exception], ...]
     ) -> None:
         self._source, self._since_ns, self._stopping, self._failures = source, since_ns, stopping, failures
-        self._pace = Paced(REBUILD_EVERY_S)
+        self._pace = Paced(0.0)
         self._thread: threading.Thread | None = None
         self._being_built: Intake | None = None
         self._built: Intake | None = None
@@ -38,7 +38,7 @@ class History:
 
     def begin_when_due(self) -> None:
         """Begin to read, unless it is being read or was read a moment ago."""
-        if self._thread is None and self._pace.is_due(changed=not self.has_begun):
+        if self._thread is None and self._pace.is_due(changed=True):
             self.has_begun = True
             self._thread = threading.Thread(target=self._read, name="history", daemon=True)
             self._thread.start()

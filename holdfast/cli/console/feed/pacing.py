@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 SHARE = 0.005
 """Most of a core."""
+RESERVE = 5
+"""Part of the share that is left for changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +28,8 @@ class Paced:
         self._took_s = 0.0
 
     def is_due(self, *, changed: bool) -> bool:
-        rested_s = self._clock() - self._ended_s
-        return rested_s >= self._took_s / SHARE and (changed or rested_s >= self._every_s)
+        rested_s, rest_s = self._clock() - self._ended_s, self._took_s / SHARE
+        return rested_s >= (rest_s if changed else max(self._every_s, RESERVE * rest_s))
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:

@@ -17,7 +17,6 @@ FoundIncidents = Sequence[tuple[Incident, IncidentRow]]
 class Reading:
     """What is read, and how far it got."""
 
-    environment: str
     cloud: str
     region: str
     version: str
@@ -59,7 +58,6 @@ def meta_of(cluster: ClusterFacts | None, *, reading: Reading, jobs_left_out: in
         "status": "" if cluster is None else plain(cluster.status),
         "message": "" if cluster is None else plain(cluster.message),
         "orchestrator": "" if cluster is None else cluster.orchestrator,
-        "environment": plain(reading.environment),
         "cloud": "AWS" if reading.cloud == "aws" else "local HyperPod",
         "region": plain(reading.region),
         "version": reading.version,

@@ -11,7 +11,6 @@ from holdfast_common import Event, IncidentReader, LostDetectors, kinds
 SETTLES_NS = 2_000_000_000
 """Collectors ship an event within this time, so that later ones are in order."""
 MOST_JOBS = 100
-_OF_JOBS = frozenset((kinds.JOB_SUBMITTED,))
 _TIME = attrgetter("time_ns")
 
 
@@ -72,7 +71,7 @@ class LogState:
         self.changes += event.kind not in REPORTS
         if event.cluster:
             self.clusters.add(event.cluster)
-        if event.job and (event.source == "job" or event.kind in _OF_JOBS):
+        if event.job and (event.source == "job" or event.kind == kinds.JOB_SUBMITTED):
             job = self.jobs.get(event.job)
             if job is None:
                 job = self.jobs[event.job] = JobState(event.job)
