@@ -135,6 +135,7 @@ class JobReader:
         """Of the last attempt."""
         self._ended: list[tuple[float, float, int]] = []
         """Of each other attempt: the step up to which its work counts, and its productive seconds and redone steps."""
+        self._ended_s = 0.0
 
     def add(self, event: Event) -> None:
         kind = event.kind
@@ -191,7 +192,7 @@ class JobReader:
             attempts=len(attempts),
             steps=int(attempts[-1].steps[-1]),
             steps_redone=sum(redone for _, _, redone in self._ended),
-            productive_s=sum(seconds for _, seconds, _ in self._ended) + self._useful_s,
+            productive_s=self._ended_s + self._useful_s,
             first_loss=self._first_loss,
             last_loss=self._last_loss,
             sizes=tuple(self._sizes),
@@ -200,7 +201,7 @@ class JobReader:
     def productive_s(self) -> float:
         """Seconds in steps that still count."""
         self._end_attempts()
-        return sum(seconds for _, seconds, _ in self._ended) + self._useful_s
+        return self._ended_s + self._useful_s
 
     def _end_attempts(self) -> None:
         """Account for attempts before the last one, each again only when a later one started before its end."""
@@ -211,6 +212,7 @@ class JobReader:
             if place == len(self._ended) or self._ended[place][0] != until:
                 marks = self._attempts[place]
                 self._ended[place : place + 1] = [(until, _productive_s(marks, until), _redone(marks, until))]
+        self._ended_s = sum(seconds for _, seconds, _ in self._ended)
 
 
 def _kept_until(attempts: Sequence[Marks]) -> "list[float]":
