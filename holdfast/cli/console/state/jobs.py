@@ -12,6 +12,8 @@ SILENT_S, SILENT_STEPS = 60.0, 20.0
 RATE_OVER_S = 15.0
 """Time of the shown step rate: reports come every 2 s."""
 BEHIND_NS = 5_000_000_000
+MOMENT_NS = 250_000_000
+"""Of two reports whose difference is no rate."""
 _STARTS = frozenset((kinds.JOB_STARTED, kinds.JOB_RESUMED))
 _REPORTS = frozenset((kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED))
 _TROUBLES = frozenset((kinds.RANK_LOST, kinds.LAUNCHER_LOST))
@@ -36,13 +38,21 @@ class Series:
             self._thin_out()
 
     def rates(self) -> list[float | None]:
-        """Steps per second that led to each point, of which the first has none; 0 for a restart from no later step."""
-        found: list[float | None] = [None]
-        for place in range(1, len(self.times_ns)):
-            seconds = (self.times_ns[place] - self.times_ns[place - 1]) / 1e9
-            done = self.steps[place] - self.steps[place - 1]
-            found.append(max(0.0, done) / seconds if seconds > 0 else found[-1])
-        return found
+        """
+        Steps per second that led to each point; 0 for a restart from no later step.
+
+        None for the first point, and within a moment of a start: its report is written when the first step is done.
+        """
+        return [None, *map(self._rate, range(1, len(self.times_ns)))]
+
+    def _rate(self, place: int) -> float | None:
+        base = place - 1
+        while base and not self.restarted[base] and self.times_ns[place] - self.times_ns[base] < MOMENT_NS:
+            base -= 1
+        span_ns = self.times_ns[place] - self.times_ns[base]
+        if span_ns < MOMENT_NS and not self.restarted[place]:
+            return None
+        return max(0.0, self.steps[place] - self.steps[base]) / (span_ns / 1e9) if span_ns else 0.0
 
     def _pop(self) -> None:
         for column in (self.times_ns, self.steps, self.losses, self.useful_s, self.restarted):
@@ -171,7 +181,7 @@ class JobState:
         while first > 0 and not self.series.restarted[first] and times[last] - times[first] < RATE_OVER_S * 1e9:
             first -= 1
         seconds = (times[last] - times[first]) / 1e9 if last > 0 else 0.0
-        return (steps[last] - steps[first]) / seconds if seconds > 0 else None
+        return (steps[last] - steps[first]) / seconds if seconds >= MOMENT_NS / 1e9 else None
 
     def is_behind(self, now_ns: int) -> bool:
         """Return True if no step has been reported for longer than usual."""

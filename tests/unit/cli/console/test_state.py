@@ -125,6 +125,14 @@ def test_ten_thousand_jobs_and_a_hundred_thousand_reports_take_bounded_room() ->
     assert len(state.recent.after(0)) <= MOST + MOST_REPORTS
 
 
+def test_a_report_within_a_moment_of_a_start_is_no_rate() -> None:
+    series = Series()
+    for at_ns, step, restarted in ((0, 0, True), (200_000, 1, False), (2 * S, 9, False), (2 * S + 1000, 10, False)):
+        series.add(at_ns, step=float(step), loss=1.0, useful_s=0.0, restarted=restarted)
+
+    assert series.rates() == [None, None, 8 / 1.9998, pytest.approx(9 / 1.9998, rel=1e-3)]
+
+
 def test_a_running_job_is_kept_when_finished_ones_are_dropped() -> None:
     times = count(1)
     state = state_of(
