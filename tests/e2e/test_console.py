@@ -1,7 +1,7 @@
 """
 The console in Chromium while a node is destroyed under a job on a local Slurm cluster, and while the cluster goes.
 
-With HOLDFAST_PICTURES=docs/do the pictures of docs/do/console.md are written.
+With CONSOLE_PICTURES=docs/do the pictures of docs/do/console.md are written.
 """
 
 import os
@@ -65,7 +65,7 @@ def text_of(page: Any, selector: str) -> str:
 
 
 def test_a_node_is_destroyed_under_a_job_and_the_cluster_taken_down(product: Any, tmp_path: Path) -> None:
-    folder = Path(os.environ.get("HOLDFAST_PICTURES", tmp_path))
+    folder = Path(os.environ.get("CONSOLE_PICTURES", tmp_path))
     console = product.popen("console", "local")
     try:
         url = console.stdout.readline().strip()
