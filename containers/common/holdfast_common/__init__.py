@@ -21,7 +21,7 @@ from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
-    from holdfast_common.detectors_lost import LostDetector, lost_detectors
+    from holdfast_common.detectors_lost import LostDetector, LostDetectors, lost_detectors
     from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.stories import Stall
     from holdfast_common.texts import closest_word, plain, visible
-    from holdfast_common.timelines import IncidentReader, JobTimeline, Phase, Timeline, timeline
+    from holdfast_common.timelines import IncidentReader, JobReader, JobTimeline, Phase, Timeline, timeline
 
 __all__ = [
     "FAULTS",
@@ -64,10 +64,12 @@ __all__ = [
     "Fault",
     "Incident",
     "IncidentReader",
+    "JobReader",
     "JobTimeline",
     "KubernetesClient",
     "KubernetesError",
     "LostDetector",
+    "LostDetectors",
     "OrderedEvents",
     "ParsedEvents",
     "Phase",
@@ -118,8 +120,8 @@ _FROM = {
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
     "Stall": "stories",
     **dict.fromkeys(("closest_word", "plain", "visible"), "texts"),
-    **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
-    **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
+    **dict.fromkeys(("IncidentReader", "JobReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
+    **dict.fromkeys(("LostDetector", "LostDetectors", "lost_detectors"), "detectors_lost"),
 }
 _MODULES = ("node_socket", "slurm_answers")
 

@@ -20,10 +20,13 @@ class LostDetector:
     evidence: str
 
 
-def lost_detectors(ordered: "Iterable[Event]") -> "tuple[LostDetector, ...]":
-    """Return those lost after the last of these events (sorted by time), in the order of their loss."""
-    lost: dict[tuple[str, str, str], LostDetector] = {}
-    for event in ordered:
+class LostDetectors:
+    """Lost detectors after the events so far, added in order of time."""
+
+    def __init__(self) -> None:
+        self._lost: dict[tuple[str, str, str], LostDetector] = {}
+
+    def add(self, event: Event) -> None:
         if event.kind == kinds.DETECTOR_LOST and event.source == "agent":
             one = LostDetector(
                 node=event.node,
@@ -32,10 +35,22 @@ def lost_detectors(ordered: "Iterable[Event]") -> "tuple[LostDetector, ...]":
                 since_ns=event.time_ns,
                 evidence=event.evidence,
             )
-            lost[one.node, one.detector, one.part] = one
+            self._lost[one.node, one.detector, one.part] = one
         elif event.kind == kinds.DETECTOR_BACK and event.source == "agent":
-            lost.pop((event.node, str(event.detail.get("detector", "")), str(event.detail.get("part", ""))), None)
+            key = (event.node, str(event.detail.get("detector", "")), str(event.detail.get("part", "")))
+            self._lost.pop(key, None)
         elif event.kind in _ENDS_ALL or event.kind == kinds.NODE_REPLACED:
             gone = event.detail.get("replaces") if event.kind == kinds.NODE_REPLACED else event.node
-            lost = {key: one for key, one in lost.items() if one.node != gone}
-    return tuple(lost.values())
+            self._lost = {key: one for key, one in self._lost.items() if one.node != gone}
+
+    def found(self) -> "tuple[LostDetector, ...]":
+        """Return them in the order of their loss."""
+        return tuple(self._lost.values())
+
+
+def lost_detectors(ordered: "Iterable[Event]") -> "tuple[LostDetector, ...]":
+    """Return those lost after the last of these events, sorted by time."""
+    reader = LostDetectors()
+    for event in ordered:
+        reader.add(event)
+    return reader.found()

@@ -9,7 +9,7 @@ measured up to the latest event.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Optional
 
 from holdfast_common import kinds
@@ -75,7 +75,7 @@ class Timeline:
 
 def timeline(events: Iterable[Event]) -> Timeline:
     story = IncidentReader()
-    jobs: dict[str, _JobLog] = {}
+    jobs: dict[str, JobReader] = {}
     latest_ns = 0
     for event in in_order(events):
         story.add(event)
@@ -83,9 +83,9 @@ def timeline(events: Iterable[Event]) -> Timeline:
         if event.source == "job" or event.kind == kinds.JOB_SUBMITTED:
             job = jobs.get(event.job)
             if job is None:
-                job = jobs[event.job] = _JobLog(event.job)
+                job = jobs[event.job] = JobReader(event.job)
             job.add(event)
-    lines = [job.finished(latest_ns) for job in jobs.values()]
+    lines = [job.timeline(latest_ns) for job in jobs.values()]
     return Timeline(
         incidents=story.incidents(),
         jobs=tuple(sorted((line for line in lines if line is not None), key=lambda line: line.started_ns)),
@@ -119,56 +119,69 @@ class IncidentReader:
         return self._stories.groups
 
 
-@dataclass
-class _JobLog:
-    job: str
-    submitted_ns: Optional[int] = None
-    finished_ns: Optional[int] = None
-    first_loss: Optional[float] = None
-    last_loss: Optional[float] = None
-    sizes: "list[tuple[int, int]]" = field(default_factory=list)
-    attempts: "list[Marks]" = field(default_factory=list)
-    """Split at each start. Within an attempt steps never go back, so a late, smaller report is no mark."""
+class JobReader:
+    """One job from its events in order of time; its timeline costs as much as it has attempts, not events."""
+
+    def __init__(self, job: str) -> None:
+        self.job = job
+        self._submitted_ns: Optional[int] = None
+        self._finished_ns: Optional[int] = None
+        self._first_loss: Optional[float] = None
+        self._last_loss: Optional[float] = None
+        self._sizes: list[tuple[int, int]] = []
+        self._attempts: list[Marks] = []
+        """Split at each start. Within an attempt steps never go back, so a late, smaller report is no mark."""
+        self._useful_s = 0.0
+        """Of the last attempt."""
+        self._ended: list[tuple[float, float, int]] = []
+        """Of each other attempt: the step up to which its work counts, and its productive seconds and redone steps."""
+        self._ended_s = 0.0
 
     def add(self, event: Event) -> None:
         kind = event.kind
         if kind == kinds.JOB_SUBMITTED:
-            self.submitted_ns = event.time_ns if self.submitted_ns is None else self.submitted_ns
+            self._submitted_ns = event.time_ns if self._submitted_ns is None else self._submitted_ns
         if kind in _SIZED:
             self._resize(event)
         if kind not in _RUNNING:
             return
         step = detail_step(event)
-        if kind in _STARTS or not self.attempts:
+        if kind in _STARTS or not self._attempts:
             # Where the start is missing, nothing is known before this report.
-            self.attempts.append(Marks())
-            self.attempts[-1].add(event.time_ns, step or 0.0)
+            self._attempts.append(Marks())
+            self._attempts[-1].add(event.time_ns, step or 0.0)
+            self._useful_s = 0.0
         else:
-            marks = self.attempts[-1]
-            reached = marks.steps[-1]
-            marks.add(event.time_ns, reached if step is None else max(step, reached))
+            self._report(event.time_ns, step)
         if kind == kinds.JOB_FINISHED:
-            self.finished_ns = event.time_ns
+            self._finished_ns = event.time_ns
         loss = detail_number(event, "loss")
         if loss is not None:
-            self.first_loss, self.last_loss = loss if self.first_loss is None else self.first_loss, loss
+            self._first_loss, self._last_loss = loss if self._first_loss is None else self._first_loss, loss
+
+    def _report(self, time_ns: int, step: Optional[float]) -> None:
+        marks = self._attempts[-1]
+        reached = marks.steps[-1]
+        if step is not None and step > reached:
+            self._useful_s += (time_ns - marks.times_ns[-1]) / _SECOND
+        marks.add(time_ns, reached if step is None else max(step, reached))
 
     def _resize(self, event: Event) -> None:
         size = detail_number(event, "world_size")
-        if size is not None and (not self.sizes or self.sizes[-1][1] != size):
-            self.sizes.append((int(detail_step(event) or 0), int(size)))
+        if size is not None and (not self._sizes or self._sizes[-1][1] != size):
+            self._sizes.append((int(detail_step(event) or 0), int(size)))
 
-    def finished(self, latest_ns: int) -> Optional[JobTimeline]:
-        """None for a job that never ran."""
-        attempts = self.attempts
+    def timeline(self, latest_ns: int) -> Optional[JobTimeline]:
+        """Return the timeline up to ``latest_ns``; None for a job that never ran."""
+        attempts = self._attempts
         if not attempts:
             return None
         started_ns, ended_ns = attempts[0].times_ns[0], attempts[-1].times_ns[-1]
-        finished_ns = self.finished_ns if self.finished_ns is not None and ended_ns <= self.finished_ns else None
+        finished_ns = self._finished_ns if self._finished_ns is not None and ended_ns <= self._finished_ns else None
         end_ns = max(latest_ns, ended_ns) if finished_ns is None else finished_ns
-        known = self.submitted_ns is not None and self.submitted_ns <= started_ns
-        submitted_ns = self.submitted_ns if known else None
-        kept = _kept_until(attempts)
+        known = self._submitted_ns is not None and self._submitted_ns <= started_ns
+        submitted_ns = self._submitted_ns if known else None
+        self._end_attempts()
         return JobTimeline(
             job=self.job,
             submitted_ns=submitted_ns,
@@ -178,12 +191,28 @@ class _JobLog:
             phases=_phases(attempts, submitted_ns=submitted_ns, end_ns=end_ns),
             attempts=len(attempts),
             steps=int(attempts[-1].steps[-1]),
-            steps_redone=sum(map(_redone, attempts, kept)),
-            productive_s=sum(map(_productive_s, attempts, kept)),
-            first_loss=self.first_loss,
-            last_loss=self.last_loss,
-            sizes=tuple(self.sizes),
+            steps_redone=sum(redone for _, _, redone in self._ended),
+            productive_s=self._ended_s + self._useful_s,
+            first_loss=self._first_loss,
+            last_loss=self._last_loss,
+            sizes=tuple(self._sizes),
         )
+
+    def productive_s(self) -> float:
+        """Seconds in steps that still count."""
+        self._end_attempts()
+        return self._ended_s + self._useful_s
+
+    def _end_attempts(self) -> None:
+        """Account for attempts before the last one, each again only when a later one started before its end."""
+        if len(self._ended) == len(self._attempts) - 1:
+            return
+        kept = _kept_until(self._attempts)[:-1]
+        for place, until in enumerate(kept):
+            if place == len(self._ended) or self._ended[place][0] != until:
+                marks = self._attempts[place]
+                self._ended[place : place + 1] = [(until, _productive_s(marks, until), _redone(marks, until))]
+        self._ended_s = sum(seconds for _, seconds, _ in self._ended)
 
 
 def _kept_until(attempts: Sequence[Marks]) -> "list[float]":

@@ -8,6 +8,9 @@ from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.terminal import CommandError
 
+NODE_PAGE = 100
+"""Most nodes of one page (API_ListClusterNodes); by default 10."""
+
 
 def stack_outputs(context: Context) -> dict[str, str]:
     return {output["OutputKey"]: output["OutputValue"] for output in describe_stack(context).get("Outputs", [])}
@@ -115,12 +118,6 @@ def node_names(context: Context) -> set[str]:
     return {name for one in nodes for name in (one["InstanceId"], hostname_of(one)) if name}
 
 
-def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
-    cluster, nodes = describe_cluster(context)
-    groups = {one["InstanceGroupName"]: one.get("InstanceType", "") for one in cluster.get("InstanceGroups", [])}
-    return {one["InstanceId"]: one["InstanceType"] for one in nodes}, {name: of for name, of in groups.items() if of}
-
-
 def by_name(context: Context) -> Context:
     """Return the context with the cluster's name in place of its ARN: log groups carry the name."""
     if not context.session.cluster_name.startswith("arn:"):
@@ -147,7 +144,14 @@ def describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, A
     try:
         cluster = context.ask("sagemaker", "DescribeCluster", ClusterName=name)
         summaries = list(
-            _pages(context, "sagemaker", "ListClusterNodes", items="ClusterNodeSummaries", ClusterName=name)
+            _pages(
+                context,
+                "sagemaker",
+                "ListClusterNodes",
+                items="ClusterNodeSummaries",
+                ClusterName=name,
+                MaxResults=NODE_PAGE,
+            )
         )
     except AwsError as error:
         if not error.code.startswith("ResourceNotFound"):

@@ -24,13 +24,13 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
     return list(stream_events(context, since_ns=since_ns))
 
 
-def stream_events(context: Context, *, since_ns: int = 0) -> "Iterator[Event]":
-    """Yield the same events page by page; pages are in time order, to the millisecond."""
+def stream_events(context: Context, *, since_ns: int = 0, most: int = EVENT_PAGE) -> "Iterator[Event]":
+    """Yield the same events in pages of ``most``; pages are in time order, to the millisecond."""
     from holdfast_common import EventError, Problems
 
     held: list[Event] = []
     problems, lines = Problems(count=0, first=""), 0
-    for page in _pages(context, since_ns=since_ns):
+    for page in _pages(context, since_ns=since_ns, most=most):
         for entry in page:
             lines += 1
             try:
@@ -81,7 +81,7 @@ def _lines(context: Context) -> Iterator[bytes]:
             yield line.replace("\n", " ").encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _pages(context: Context, *, since_ns: int) -> Iterator[list[dict[str, Any]]]:
+def _pages(context: Context, *, since_ns: int, most: int = EVENT_PAGE) -> Iterator[list[dict[str, Any]]]:
     from holdfast_common import events_log_group
 
     token: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _pages(context: Context, *, since_ns: int) -> Iterator[list[dict[str, Any]]]
             "FilterLogEvents",
             logGroupName=events_log_group(context.session.cluster_name),
             startTime=since_ns // 1_000_000,
-            limit=EVENT_PAGE,
+            limit=most,
             interleaved=True,  # by time, as AWS does in any case
             **token,
         )

@@ -11,7 +11,7 @@ from holdfast.cli.views.layout import at_words, broken, uncut
 from holdfast_common import Event, plain
 
 COLOURS = {"control-plane": "cyan", "lifecycle": "blue", "job": "green", "cli": "magenta"}
-BAD = frozenset({"fault_injected", "node_lost", "node_failed", "step_failed", "cluster_failed", "job_stopped"})
+BAD_KINDS = frozenset({"fault_injected", "node_lost", "node_failed", "step_failed", "cluster_failed", "job_stopped"})
 INDENT = "    "
 
 
@@ -45,16 +45,21 @@ class EventLine:
             ("  ", ""),
             (f"{event.source:<13}", COLOURS.get(event.source, "white")),
             (f" {plain(event.node):<19} ", ""),
-            (f"{plain(event.kind):<19}", "bold red" if event.kind in BAD else "bold"),
+            (f"{plain(event.kind):<19}", "bold red" if event.kind in BAD_KINDS else "bold"),
         )
 
     def _facts(self) -> str:
-        return "  ".join(plain(fact) for fact in _facts(self._event) if fact)
+        return "  ".join(event_facts(self._event))
 
 
 def _moment(event: Event) -> str:
     at = datetime.fromtimestamp(event.time_ns / 1e9, tz=UTC).isoformat(sep=" ", timespec="milliseconds")
     return at.removesuffix("+00:00")
+
+
+def event_facts(event: Event) -> list[str]:
+    """Fault, action, evidence, job, details and duration of an event, made safe to show."""
+    return [plain(fact) for fact in _facts(event) if fact]
 
 
 def _facts(event: Event) -> Iterable[str]:

@@ -80,7 +80,7 @@ def logs(folder: Path, chance: Random) -> Iterator[Path]:
 
 def incidents_of_logs(folder: Path, chance: Random) -> Inputs:
     for path in logs(folder, chance):
-        ways = [["--json"], [], ["--html", str(folder / "page.html"), "--svg", str(folder / "axis.svg")]]
+        ways = [["--json"], [], ["--html", str(folder / "page.html")]]
         yield ["incidents", "--events", str(path), "--environment", "local", *chance.choice(ways)]
 
 

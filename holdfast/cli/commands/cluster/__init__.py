@@ -1,17 +1,13 @@
-"""Verbs for a running cluster: status, logs, jobs, faults."""
+"""Verbs for a running cluster: status, console, events, logs, faults."""
 
 __all__ = [
+    "console",
     "events",
     "incidents",
     "inject",
-    "jobs",
     "kill_node",
     "logs",
-    "packages",
     "rehearse",
-    "scale",
     "ssh",
     "status",
-    "submit",
-    "why",
 ]

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.collectors import active_jobs
+from holdfast.cli.console import cluster_fleet, cluster_log, write_page, written_page
 from holdfast.cli.definitions import read_definition
 from holdfast.cli.deployed import (
     CLUSTER,
@@ -22,11 +23,9 @@ from holdfast.cli.deployed import (
     AwsError,
     Context,
     by_name,
-    instance_types_of,
     locate,
     name_problems,
     parse_since,
-    stored_events,
 )
 from holdfast.cli.planning import events_of
 from holdfast.cli.terminal import (
@@ -52,7 +51,7 @@ from holdfast.cli.views.incidents import (
 )
 from holdfast.environments import environment_file
 from holdfast.localcloud.home import installed_version
-from holdfast_common import Event, Incident, StoredEvents, events_log_group
+from holdfast_common import Event, Incident
 
 ENVIRONMENT = typer.Option(
     "--environment",
@@ -69,10 +68,7 @@ def incidents(
     ] = None,
     json: Annotated[bool, JSON] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with a time axis, too.", rich_help_panel=OUTPUT)
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option(help="Write the time axis as an image, too.", rich_help_panel=OUTPUT)
+        Path | None, typer.Option(help="Write a page with bars and plots, too.", rich_help_panel=OUTPUT)
     ] = None,
     events: Annotated[
         Path | None, typer.Option(help="Event file (JSON lines) instead of a cluster.", rich_help_panel=TARGET)
@@ -93,8 +89,8 @@ def incidents(
         stalls = Clock()
     else:
         context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))
-        fleet = _deployed(context, price=price)
-        logged = _of_cluster(context)
+        fleet = cluster_fleet(context, price=price)
+        logged = cluster_log(context)
         stalls = Clock(now_ns=time.time_ns(), runs=functools.partial(_runs, context))
     found = [one for one in rows_of(logged, fleet, stalls=stalls) if one[0].start_ns >= since_ns]
     name_problems(logged.problems, of=LOG if events is None else str(events))
@@ -113,11 +109,7 @@ def incidents(
     else:
         error_console.print("no incidents" if since is None else f"no incidents since {since}")
     if html is not None:
-        _write("--html", html, lambda: _page(found, logged, fleet), quiet=json)
-    if svg is not None:
-        if not found:
-            raise CommandError(f"--svg {svg}: there is no incident to draw")
-        _write("--svg", svg, lambda: _picture([one for one, _ in found], logged), quiet=json)
+        write_page(html, lambda: _page(found, logged, fleet), quiet=json)
 
 
 def _runs(context: Context, job: str) -> bool:
@@ -141,47 +133,6 @@ def _described(environment: str | None, *, price: str) -> Fleet:
     return Fleet(type_of_group=groups, price=Price.of(price, region=definition.region))
 
 
-def _deployed(context: Context, *, price: str) -> Fleet:
-    of_price = Price.of(price, region=context.session.region)
-    by_node, by_group = instance_types_of(context)
-    return Fleet(type_of_node=by_node, type_of_group=by_group, price=of_price)
-
-
-def _of_cluster(context: Context) -> StoredEvents:
-    try:
-        return stored_events(context)
-    except AwsError as error:
-        if error.code != "ResourceNotFoundException":
-            raise
-        group = events_log_group(context.session.cluster_name)
-        raise CommandError(
-            f"there is no log group {group} in {context.session.region}, so there are no incidents; "
-            f"give events of a file with --events"
-        ) from None
-
-
-def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> None:
-    from holdfast.cli.views.incidents.page import is_ours
-
-    try:
-        if path.exists() and path.stat().st_size and not is_ours(path):
-            raise CommandError(
-                f"{option} {path} exists and was not written by holdfast incidents; give another path, or remove it"
-            )
-        path.write_text(made(), encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise CommandError(f"{option} {path} cannot be written: {error}") from None
-    if not quiet:
-        console.print(f"wrote {path}", style="dim")
-
-
 def _page(found: Sequence[tuple[Incident, IncidentRow]], logged: Iterable[Event], fleet: Fleet) -> str:
-    from holdfast.cli.views.incidents.page import page
-
-    return page(found, logged, fleet, made_at=datetime.now(UTC), version=installed_version())
-
-
-def _picture(found: Sequence[Incident], logged: Iterable[Event]) -> str:
-    from holdfast.cli.views.incidents.page import picture
-
-    return picture(found, logged)
+    note = fleet.price.note if any(row.cost_usd is not None for _, row in found) else ""
+    return written_page(logged, found, made_at=datetime.now(UTC), version=installed_version(), price_note=note)

@@ -1,7 +1,7 @@
 """Incidents with their cost: rows, tables, details, and a page."""
 
 from holdfast.cli.views.incidents.costs import LIST_PRICE, Fleet, Price
-from holdfast.cli.views.incidents.rows import Clock, IncidentRow, chosen, rows_of
+from holdfast.cli.views.incidents.rows import Clock, IncidentRow, chosen, rows_in, rows_of
 from holdfast.cli.views.incidents.tables import (
     incident_detail,
     incident_figures,
@@ -14,6 +14,7 @@ from holdfast.cli.views.incidents.tables import (
     steps_text,
     took_text,
 )
+from holdfast.cli.views.incidents.words import moment, seconds, text_or
 
 __all__ = [
     "LIST_PRICE",
@@ -26,11 +27,15 @@ __all__ = [
     "incident_figures",
     "incident_table",
     "marked",
+    "moment",
     "open_line",
     "reported_note",
     "reported_text",
+    "rows_in",
     "rows_of",
+    "seconds",
     "steps_of",
     "steps_text",
+    "text_or",
     "took_text",
 ]

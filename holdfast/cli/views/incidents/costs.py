@@ -9,7 +9,8 @@ Time of an instance in several incidents counts once, for the first of them, so 
 report reduces what the cluster reports.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import bisect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.catalog import instance_types
@@ -95,7 +96,7 @@ def cost_usd(hours: ByNode, fleet: Fleet) -> float | None:
 
 def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
     order = sorted(range(len(incidents)), key=lambda place: (incidents[place].start_ns, incidents[place].id))
-    counted: dict[str, list[Span]] = {}
+    counted: dict[str, _CountedTime] = {}
     own = {place: _counted_once(_out_of_service(incidents[place]), counted) for place in order}
     reported = {place: _counted_once(_stood_still(incidents[place]), counted) for place in order}
     return [Hours(own=own[place], reported=reported[place]) for place in range(len(incidents))]
@@ -123,27 +124,31 @@ def _stood_still(incident: Incident) -> list[tuple[str, Span]] | None:
     return [(node, span) for node in incident.job_nodes if node != incident.node or incident.is_of_process]
 
 
-def _counted_once(spans: list[tuple[str, Span]] | None, counted: dict[str, list[Span]]) -> ByNode:
+def _counted_once(spans: list[tuple[str, Span]] | None, counted: "dict[str, _CountedTime]") -> ByNode:
     if spans is None:
         return None
     found: dict[str, float] = {}
     for node, span in spans:
-        fresh = _without(span, counted.setdefault(node, []))
-        found[node] = found.get(node, 0.0) + sum(end - start for start, end in fresh) / 3.6e12
-        counted[node] += fresh
+        found[node] = found.get(node, 0.0) + counted.setdefault(node, _CountedTime()).add(*span) / 3.6e12
     return found
 
 
-def _without(span: Span, counted: Iterable[Span]) -> list[Span]:
-    left = [span]
-    for start, end in counted:
-        left = [
-            part
-            for begun, ended in left
-            for part in ((begun, min(ended, start)), (max(begun, end), ended))
-            if part[0] < part[1]
-        ]
-    return left
+class _CountedTime:
+    """Time of one instance that is counted: spans without overlap, in their order."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, start: int, end: int) -> int:
+        """Add a span, and return its nanoseconds that were in none before."""
+        if end <= start:
+            return 0
+        first, last = bisect.bisect_left(self._ends, start), bisect.bisect_right(self._starts, end)
+        known = [*zip(self._starts[first:last], self._ends[first:last], strict=True)]
+        self._starts[first:last] = [min([start, *self._starts[first:last]])]
+        self._ends[first:last] = [max([end, *self._ends[first:last]])]
+        return end - start - sum(min(ended, end) - max(begun, start) for begun, ended in known)
 
 
 def _weighted(hours: ByNode, weight_of: Callable[[str], float | None]) -> float | None:

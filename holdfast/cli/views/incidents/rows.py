@@ -78,6 +78,10 @@ def rows_of(
     reader = IncidentReader()
     for event in in_order(events):
         reader.add(event)
+    return rows_in(reader, fleet, stalls=stalls)
+
+
+def rows_in(reader: IncidentReader, fleet: Fleet, *, stalls: Clock | None = None) -> list[tuple[Incident, IncidentRow]]:
     known = fleet.with_groups_of(reader.groups)
     found = reader.incidents()
     rows = [(incident, _row_of(incident, hours, known)) for incident, hours in zip(found, hours_of(found), strict=True)]

@@ -1,5 +1,5 @@
-"""Style of all pages, on screen, phone and paper."""
+"""What pages have in common: their files, plots drawn by uPlot, and pages that are one file."""
 
-from holdfast.cli.views.pages.style import STYLE
+from holdfast.cli.views.pages.files import PageFile, document, is_page, page_file, plotting_files
 
-__all__ = ["STYLE"]
+__all__ = ["PageFile", "document", "is_page", "page_file", "plotting_files"]

@@ -1,8 +1,4 @@
-"""
-Colours of the page, one meaning each, by day, by night and on paper.
-
-Plots use placeholder colours, which become CSS variables in the page.
-"""
+"""Colours of the page, one meaning each, by day, by night and on paper: CSS variables, which plots name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +10,16 @@ from holdfast.planner import ACCOUNTS
 class Colour:
     variable: str
     """Of CSS, without the dashes."""
-    stand_in: str
-    """What a plot is drawn in."""
     light: str
     dark: str
 
 
-TEXT = Colour(variable="text", stand_in="#0b0001", light="#1d2125", dark="#e7e9eb")
-DIM = Colour(variable="dim", stand_in="#0b0002", light="#5d656d", dark="#a0a8b0")
-LINE = Colour(variable="line", stand_in="#0b0003", light="#dcdfe2", dark="#343a40")
-HERE = Colour(variable="here", stand_in="#0b0004", light="#c2185b", dark="#ff6fa5")
+TEXT = Colour(variable="text", light="#1d2125", dark="#e7e9eb")
+DIM = Colour(variable="dim", light="#5d656d", dark="#a0a8b0")
+LINE = Colour(variable="line", light="#dcdfe2", dark="#343a40")
+HERE = Colour(variable="here", light="#c2185b", dark="#ff6fa5")
 """This cluster as it is planned."""
-GOAL = Colour(variable="goal", stand_in="#0b0005", light="#1d2125", dark="#e7e9eb")
+GOAL = Colour(variable="goal", light="#1d2125", dark="#e7e9eb")
 """What was asked for: target, deadline, budget."""
 
 _STRATEGIES = (
@@ -55,14 +49,14 @@ _ACCOUNTS: Mapping[str, tuple[str, str]] = {
 
 def account(name: str) -> Colour:
     light, dark = _ACCOUNTS[name]
-    return Colour(variable=f"a-{name}", stand_in=f"#0c00{list(_ACCOUNTS).index(name):02x}", light=light, dark=dark)
+    return Colour(variable=f"a-{name}", light=light, dark=dark)
 
 
 def strategy(names: Sequence[str], name: str) -> Colour:
     """Colour of a strategy; with spares the same one, dashed."""
     index = list(dict.fromkeys(each.partition("+")[0] for each in names)).index(name.partition("+")[0])
     light, dark = _STRATEGIES[index % len(_STRATEGIES)]
-    return Colour(variable=f"s-{index}", stand_in=f"#0d00{index:02x}", light=light, dark=dark)
+    return Colour(variable=f"s-{index}", light=light, dark=dark)
 
 
 def every(names: Sequence[str]) -> tuple[Colour, ...]:
@@ -76,16 +70,10 @@ def stylesheet(colours: Sequence[Colour]) -> str:
 
     classes = "".join(
         f".k-{each.variable}{{background:var(--{each.variable});border-color:var(--{each.variable})}}"
+        f".f-{each.variable}{{fill:var(--{each.variable})}}"
         for each in colours
     )
     return (
         f":root {{ {variables('light')} }}"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {variables('dark')} }} }}"
-        f"@media print {{ :root {{ {variables('light')} }} }}{classes}"
+        f"@media (prefers-color-scheme: dark) {{ :root:not(.paper) {{ {variables('dark')} }} }}{classes}"
     )
-
-
-def in_page(svg: str, colours: Sequence[Colour]) -> str:
-    for each in colours:
-        svg = svg.replace(each.stand_in, f"var(--{each.variable})")
-    return svg

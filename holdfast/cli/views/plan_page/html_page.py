@@ -6,7 +6,7 @@ from html import escape
 
 from holdfast.cli.planning import Options
 from holdfast.cli.planning.inputs import Inputs
-from holdfast.cli.views.pages import STYLE
+from holdfast.cli.views.pages import document, plotting_files
 from holdfast.cli.views.plan import (
     COST_COLUMNS,
     GOODPUT_COLUMNS,
@@ -22,6 +22,7 @@ from holdfast.cli.views.plan import (
 )
 from holdfast.cli.views.plan_page import plots
 from holdfast.cli.views.plan_page.colours import account, every, strategy, stylesheet
+from holdfast.cli.views.plan_page.style import STYLE
 from holdfast.planner import ACCOUNTS, Plan, PlanAgainstActual, Stretch, example_run
 
 FAILURES_SHOWN = 12
@@ -39,34 +40,32 @@ def page(
     ways = _keys_of_strategies(plan)
     here = _key("here", "this cluster") + _dotted("asked for")
     answer = '<span class="key"><b>★</b>the cheapest within it</span>'
+    drawn = {
+        "size": plots.lost_by_size(plan),
+        "stage": plots.lost_by_stage(plan),
+        "ways": plots.ways(plan),
+        "spares": plots.lost_by_spares(plan),
+    }
     figures = [
-        _figure("Lost time by cluster size", plots.lost_by_size(plan), f"{ways}{here} Renewal model."),
-        _figure("What the lost time is made of", plots.lost_by_stage(plan), _keys_of_parts(plan)),
-        _figure("Time against cost", plots.ways(plan), f"{ways}{here}{answer} A point for each size."),
+        _figure("Lost time by cluster size", "size", f"{ways}{here} Renewal model."),
+        _figure("What the lost time is made of", "stage", _keys_of_parts(plan)),
+        _figure("Time against cost", "ways", f"{ways}{here}{answer} A point for each size."),
         _figure(
             "Lost time by spares",
-            plots.lost_by_spares(plan),
+            "spares",
             f'{here}<span class="key"><b>★</b>the number that pays</span> Renewal model, {escape(_title(plan))}.',
         ),
-        _example(plan, rows, seed=seed),
+        _example(plan, drawn, seed=seed),
     ]
     sections = [_advice(plan, inputs), _outlooks(plan)]
     last = [_sensitivities(plan, inputs)]
     if compared is not None:
-        figures += [_actual(index, compared, rows) for index in range(len(compared.ledgers))]
+        figures += [_actual(index, compared, drawn) for index in range(len(compared.ledgers))]
         last.insert(0, _compared(compared))
     price = [] if inputs.usd_per_instance_hour is None else [f"price {inputs.price_note}"]
     title = f"Plan of {inputs.title}"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{stylesheet(every(rows))}{STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
+    files = plotting_files()
+    body = f"""<h1>{escape(title)}</h1>
 <p class="dim">{made_at:%Y-%m-%d %H:%M} UTC, Holdfast {escape(version)}, {escape(_simulated(plan, seed))}</p>
 <p>{escape(headline(plan))}</p>
 {_warnings(plan)}
@@ -74,10 +73,14 @@ def page(
 <div class="grid">{"".join(figures)}</div>
 {"".join(last)}
 {_inputs(plan, inputs)}
-<section><h2>Assumed</h2><ul>{_items([*inputs.assumptions, *price])}</ul></section>
-</body>
-</html>
-"""
+<section><h2>Assumed</h2><ul>{_items([*inputs.assumptions, *price])}</ul></section>"""
+    return document(
+        title,
+        body,
+        styles=[stylesheet(every(rows)), STYLE, files["uplot.css"].content.decode()],
+        scripts=[files[name].content.decode() for name in ("uplot.js", "plots.js")],
+        data={"plots": drawn},
+    )
 
 
 def _simulated(plan: Plan, seed: int) -> str:
@@ -95,27 +98,29 @@ def _warnings(plan: Plan) -> str:
     )
 
 
-def _example(plan: Plan, rows: Sequence[str], *, seed: int) -> str:
+def _example(plan: Plan, drawn: dict[str, plots.Json], *, seed: int) -> str:
     wall_h = next(each.wall_h for each in plan.outlooks if each.strategy == plan.chosen)
     span_h = min(wall_h or 24.0, FAILURES_SHOWN * (plan.mtbf_h or math.inf))
     stretches = example_run(plan.scenario, hours=span_h, seed=seed)
-    return _timeline("run", "One possible run", stretches, rows, "Simulated.")
+    drawn["run"] = plots.strip(stretches)
+    return _timeline("run", "One possible run", stretches, "Simulated.")
 
 
-def _actual(index: int, compared: PlanAgainstActual, rows: Sequence[str]) -> str:
+def _actual(index: int, compared: PlanAgainstActual, drawn: dict[str, plots.Json]) -> str:
     book = compared.ledgers[index]
     name = f"job {book.job}" if book.job else "the job"
     remark = f"Goodput {percent(book.goodput or 0.0)}."
-    return _timeline(f"actual{index}", f"What happened to {name}", book.stretches, rows, remark)
+    drawn[f"actual{index}"] = plots.strip(book.stretches)
+    return _timeline(f"actual{index}", f"What happened to {name}", book.stretches, remark)
 
 
-def _timeline(name: str, title: str, stretches: Sequence[Stretch], rows: Sequence[str], remark: str) -> str:
+def _timeline(name: str, title: str, stretches: Sequence[Stretch], remark: str) -> str:
     seconds = (stretches[-1].end_ns - stretches[0].start_ns) / 1e9 if stretches else 0.0
     span = f"{seconds:,.0f} s" if seconds < 600 else days(seconds / 3600)
     seen = {each.account for each in stretches}
     keys = "".join(_key(account(each).variable, each) for each in ACCOUNTS if each in seen)
     text = f"{keys} From left to right and from row to row, {escape(span)} in all. {escape(remark)}"
-    return _figure(title, plots.strip(name, title, stretches, rows), text)
+    return _figure(title, name, text)
 
 
 def _keys_of_strategies(plan: Plan) -> str:
@@ -207,7 +212,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[
 
 
 def _figure(title: str, plot: str, caption: str) -> str:
-    return f"<figure><h2>{escape(title)}</h2>{plot}<figcaption>{caption}</figcaption></figure>"
+    """``caption`` is HTML; ``plot`` the name of what is drawn."""
+    place = f'<div class="plot" data-plot="{plot}" role="img" aria-label="{escape(title)}"></div>'
+    return f"<figure><h2>{escape(title)}</h2>{place}<figcaption>{caption}</figcaption></figure>"
 
 
 def _items(notes: Iterable[str]) -> str:

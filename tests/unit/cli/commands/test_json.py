@@ -148,7 +148,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.commands.environment.diff._read_deployed": lambda wanted: SimpleNamespace(
             environment=wanted.model_dump(mode="json"), stack_status="CREATE_COMPLETE"
         ),
-        "holdfast.cli.commands.cluster.packages.make_environment": lambda *_, **__: Environment(
+        "holdfast.cli.commands.jobs.packages.make_environment": lambda *_, **__: Environment(
             path="/fsx/envs/x", python="3.11.2", packages=("numpy",)
         ),
         "holdfast.cli.commands.deployment.images._store": lambda: SimpleNamespace(list=list),

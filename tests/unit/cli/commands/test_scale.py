@@ -38,7 +38,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
         return SimpleNamespace(returncode=0, stdout=text, stderr="")
 
     context = SimpleNamespace(orchestrator="slurm", session=SimpleNamespace(cloud="local"))
-    monkeypatch.setattr("holdfast.cli.commands.cluster.scale.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.commands.jobs.scale.locate", lambda **_: context)
     for name, value in {
         "known_jobs": lambda _context, *, jobs: made.records,
         "controller_hostname": lambda _context: "head",
@@ -61,7 +61,7 @@ def pods(monkeypatch: pytest.MonkeyPatch) -> Any:
         return answer
 
     context = SimpleNamespace(orchestrator="eks", session=SimpleNamespace(cloud="aws"))
-    monkeypatch.setattr("holdfast.cli.commands.cluster.scale.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.commands.jobs.scale.locate", lambda **_: context)
     for name, value in {
         "workload": lambda _context, *, job: made.job,
         "sign_in": lambda _context: SimpleNamespace(client=None),

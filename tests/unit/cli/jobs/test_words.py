@@ -66,7 +66,7 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
         environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
     )
     context = Context(session=session, local=LocalCloud(home=tmp_path, port=1))
-    monkeypatch.setattr("holdfast.cli.commands.cluster.submit.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.commands.jobs.submit.locate", lambda **_: context)
     monkeypatch.setattr(Context, "orchestrator", "slurm")
     monkeypatch.setattr("holdfast.cli.submission.submitting.submit_job", submit_job)
     done = CliRunner().invoke(

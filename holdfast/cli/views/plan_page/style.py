@@ -1,8 +1,8 @@
-"""Style of pages on screen, phone and paper. Each page defines the colour variables."""
+"""Style of the page on screen, phone and paper. Colours are variables of another file."""
 
 STYLE = """
 :root { color-scheme: light dark; --back: #fbfbf9; --card: #fff; }
-@media (prefers-color-scheme: dark) { :root { --back: #15181b; --card: #1d2125; } }
+@media (prefers-color-scheme: dark) { :root:not(.paper) { --back: #15181b; --card: #1d2125; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.2rem; max-width: 68rem; background: var(--back); color: var(--text);
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
@@ -21,7 +21,9 @@ th:first-child, td:first-child { text-align: left; padding-left: 0; }
 th { font-weight: 600; color: var(--dim); } tr.chosen td { font-weight: 600; }
 dl { margin: 0; display: grid; gap: .2rem 1rem; grid-template-columns: minmax(8rem, max-content) 1fr; }
 dt { font-weight: 600; } dd { margin: 0; } ul { margin: 0; padding-left: 1.1rem; font-size: .9rem; }
-svg { display: block; width: 100%; height: auto; max-width: 34rem; font-family: system-ui, sans-serif; }
+.plot { min-height: 2rem; } .strip { display: block; width: 100%; height: 1rem; margin: 0 0 .55rem; }
+.strip-head { display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }
+.strip-head :last-child { color: var(--dim); }
 .key { display: inline-block; margin-right: .8rem; }
 .key i { display: inline-block; width: .8em; height: .8em; margin-right: .3em; }
 .key i.stroke { width: 1.4em; height: 0; vertical-align: .25em; background: none; border-width: 2px 0 0;
