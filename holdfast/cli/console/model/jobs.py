@@ -35,7 +35,7 @@ def _lost_node(job: JobState, incidents: Iterable[Incident], now_ns: int) -> str
 
 
 def _row(job: JobState, *, faults: int, lost: str, now_ns: int) -> Json:
-    found = job.timeline(job.ended_ns or max(now_ns, job.seen_ns))
+    found = job.timeline(job.ended_ns or (max(now_ns, job.seen_ns) if job.is_behind(now_ns) else job.moved_ns))
     state, level, note = _state(job, lost=lost, now_ns=now_ns)
     return {
         "id": plain(job.job),

@@ -140,6 +140,16 @@ def test_a_job_without_a_report_is_silent_and_names_the_command_that_tells_why(r
     assert "holdfast why 7" in job["note"]
 
 
+def test_goodput_of_a_job_does_not_fall_between_two_reports(repository: Path) -> None:
+    events = [event for event in recorded(repository, "hand-over") if event.kind != kinds.JOB_FINISHED]
+    moved_ns = [event.time_ns for event in events if event.kind == kinds.JOB_PROGRESS][-1]
+    state = until(events, moved_ns)
+
+    at_once, later = (jobs_in(state, moved_ns + wait_ns)["7"]["goodput"] for wait_ns in (0, S))
+    assert at_once == later
+    assert jobs_in(state, moved_ns + 60 * S)["7"]["goodput"] < at_once, "a standstill is lost time"
+
+
 def test_goodput_of_a_job_and_the_end_of_its_curve_agree_while_it_stands_still(repository: Path) -> None:
     events = [event for event in recorded(repository, "hand-over") if event.kind != kinds.JOB_FINISHED]
     state, now_ns = until(events, 1 << 62), events[-1].time_ns + 30 * S
