@@ -161,12 +161,13 @@ def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> 
     return any(issubclass(each, kind) for each in kinds)
 
 
-def not_checked(code: str, path: str, *, missing: str = "") -> Finding:
+def not_checked(code: str, path: str, *, missing: str = "", unknown: str = "") -> Finding:
     """
     Return what stands in place of a rule's finding.
 
     Args:
         missing: The setting of an environment file that would tell.
+        unknown: What is unknown about a value that is given.
     """
     if code.startswith("HF9"):
         cause = why = "needs AWS credentials (--account)"
@@ -174,6 +175,9 @@ def not_checked(code: str, path: str, *, missing: str = "") -> Finding:
     elif missing:
         cause = why = f"{missing} is not given"
         fix = f"add {missing.rpartition('.')[2]} to the file"
+    elif unknown:
+        cause = why = unknown
+        fix = "check it before deployment"
     else:
         why = "a value is not known before deployment"
         cause = f"details of {path} are not known before deployment" if path else why
@@ -208,5 +212,6 @@ def _judge_one(each: Rule, item: Item, deployment: Deployment) -> list[Finding]:
     except UnresolvedError as error:
         # An account has no place in the source: then it is the item that was not checked.
         path = error.path or item.path
-        found.append(not_checked(each.code, path, missing=path if _is_missing(path, deployment) else ""))
+        missing = path if _is_missing(path, deployment) else ""
+        found.append(not_checked(each.code, path, missing=missing, unknown=error.why))
     return found

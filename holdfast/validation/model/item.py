@@ -13,11 +13,17 @@ from holdfast.validation.cloudformation import UNRESOLVED
 
 
 class UnresolvedError(Exception):
-    """A rule read an unknown value."""
+    """
+    A rule read an unknown value.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        why: What is unknown about a value that is given. Default: the value itself.
+    """
+
+    def __init__(self, path: str, *, why: str = "") -> None:
         super().__init__(f"{path} is not known")
         self.path = path
+        self.why = why
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

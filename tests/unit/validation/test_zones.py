@@ -151,3 +151,12 @@ def test_the_id_of_a_subnets_zone_is_of_the_templates_region(tmp_path: Path) -> 
 
     assert [each.code for each in check_template(file, region="us-west-2").findings] == ["HF085"]
     assert check_template(file, region="us-east-1").findings == []
+
+
+def test_a_zone_behind_the_last_one_is_left_unchecked_with_that_reason(tmp_path: Path) -> None:
+    file = tmp_path / "zones.yaml"
+    network = {"cidr": "10.0.0.0/16", "availability_zone": "us-east-1g"}
+    document = {"name": "zones", "account": "111122223333", "region": "us-east-1", "network": network, **SLURM}
+    file.write_text(yaml.safe_dump(document))
+    causes = [each.cause for each in check(file).findings if each.code == "HF037"]
+    assert causes == ["us-east-1g is not in this version's list of zones"]

@@ -289,9 +289,10 @@ def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
             last = f"{family}{known[-1]}"
             yield refused(path, zone, allowed=f"{family}{known[0]} to {last}", fix=f"write {last}")
         elif beyond == 1 or (not known and _is_in_a_known_region(zone)):
-            unknown.append(path)
+            unknown.append((path, zone))
     if unknown:
-        raise UnresolvedError(unknown[0])
+        path, zone = unknown[0]
+        raise UnresolvedError(path, why=f"{zone} is not in this version's list of zones")
 
 
 def _zones_in(item: EnvironmentFile | App) -> Iterator[tuple[str, str]]:
