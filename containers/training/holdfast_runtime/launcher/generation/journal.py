@@ -150,7 +150,8 @@ class Journal:
 
 def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost: Iterable[int]) -> str:
     nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
-    text = f"generation {view.generation}: {len(view.ranks)} ranks on nodes {ranges(nodes)}, {len(view.spares)} spares"
+    spares = f"{len(view.spares)} {'spare' if len(view.spares) == 1 else 'spares'} ready"
+    text = f"generation {view.generation}: {len(view.ranks)} ranks on nodes {ranges(nodes)}, {spares}"
     text += f", step {view.resume_step}"
     if view.lost_steps:
         text += f", {view.lost_steps} committed steps are done again"

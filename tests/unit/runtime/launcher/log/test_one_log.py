@@ -104,7 +104,7 @@ def test_numbers_are_ranges() -> None:
     view = View(generation=3, nodes=(0, -1, 0), resume_step=4, lost_steps=1)
     said = describe_view(view, seconds=0.05, moved={2: 0, 1: 0}, lost={1})
     assert said == (
-        "generation 3: 0 ranks on nodes 0,2, 0 spares, step 4, 1 committed steps are done again; lost nodes 1; "
+        "generation 3: 0 ranks on nodes 0,2, 0 spares ready, step 4, 1 committed steps are done again; lost nodes 1; "
         "spares of nodes 0 take ranks 1-2; agreed in 50 ms"
     )
 
