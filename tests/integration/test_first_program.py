@@ -51,16 +51,12 @@ def test_the_first_training_program_runs_as_it_is_pasted(tmp_path: Path) -> None
 
 
 @pytest.mark.timeout(600)
-def test_the_tutorial_trains_and_draws_its_curve(tmp_path: Path) -> None:
+def test_the_program_of_the_tutorial_trains(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "learn" / "my-own-job.md").read_text()
     (program,) = re.findall(r"```python\n(import torch\n.*?)```", text, re.DOTALL)
-    (curve,) = re.findall(r"^python - <<'END'\n(.*?)^END$", text, re.DOTALL | re.MULTILINE)
 
     output = launched(tmp_path, program=program, options="--nproc-per-node 2 --spares 1 train.py")
-    (tmp_path / "loss.txt").write_text("".join(f"{line}\n" for line in output.splitlines() if "loss" in line))
-    subprocess.run([sys.executable, "-c", curve], cwd=tmp_path, check=True)
 
     losses = [float(loss) for loss in re.findall(r"step \d+ loss ([\d.]+)", output)]
     assert len(losses) == 400
     assert losses[-1] < losses[0] / 10
-    assert (tmp_path / "loss.svg").read_text().startswith("<?xml")
