@@ -72,6 +72,7 @@ def test_no_text_of_others_becomes_an_element(opened: Browser) -> None:
     assert opened.problems == []
 
 
+@pytest.mark.e2e
 def test_filters_and_keys(opened: Browser, console: Served) -> None:
     page = ready(opened, console.url)
     everything = page.locator(".event").count()
@@ -100,6 +101,7 @@ def test_filters_and_keys(opened: Browser, console: Served) -> None:
     assert opened.problems == []
 
 
+@pytest.mark.e2e
 def test_an_incident_that_is_open_and_a_search_stay_while_events_come(opened: Browser, repository: Path) -> None:
     source = FakeSource(facts_of(5), moved(recorded(repository, "breaker"), end_ns=time.time_ns() - 5 * S))
     with served(source) as console:
@@ -118,18 +120,21 @@ def test_an_incident_that_is_open_and_a_search_stay_while_events_come(opened: Br
         assert page.input_value("#find") == "remedy"
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_nothing_has_to_be_pushed_sideways(opened: Browser, console: Served, size: tuple[int, int]) -> None:
     page = ready(opened, console.url, size=size)
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
+@pytest.mark.e2e
 def test_dark_mode_has_other_colours(opened: Browser, console: Served) -> None:
     pages = [ready(opened, console.url, dark=dark) for dark in (False, True)]
     day, night = (page.evaluate("getComputedStyle(document.body).backgroundColor") for page in pages)
     assert day != night
 
 
+@pytest.mark.e2e
 def test_a_page_says_that_the_cluster_was_taken_down_or_the_console_ended(opened: Browser, repository: Path) -> None:
     source = FakeSource(facts_of(5), moved(recorded(repository, "breaker"), end_ns=time.time_ns() - 5 * S))
     with served(source) as console:
@@ -139,6 +144,7 @@ def test_a_page_says_that_the_cluster_was_taken_down_or_the_console_ended(opened
     assert page.locator(".node").count() == 6, "what was seen last stays"
 
 
+@pytest.mark.e2e
 def test_a_cluster_without_jobs_incidents_and_events_has_words_for_it(opened: Browser) -> None:
     with served(FakeSource(facts_of(2), note="no log group /x: no component writes events")) as console:
         page = opened.open(console.url)
@@ -152,6 +158,7 @@ def test_a_cluster_without_jobs_incidents_and_events_has_words_for_it(opened: Br
     assert "no log group /x" in texts[3]
 
 
+@pytest.mark.e2e
 def test_a_page_that_is_one_file_needs_no_server(opened: Browser, repository: Path, tmp_path: Path) -> None:
     events = recorded(repository, "two-at-once")
     from datetime import UTC, datetime
