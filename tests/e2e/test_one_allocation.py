@@ -106,7 +106,9 @@ def too_late(found: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("shares_nodes", [False, True], ids=["exclusive", "nodes that others may share"])
 def test_a_lost_node_costs_no_step_and_comes_back_as_the_spare(allocations: Allocations, shares_nodes: bool) -> None:
-    with allocations.trains(lambda text: text.replace("#SBATCH --exclusive\n", "") if shares_nodes else text) as job:
+    with allocations.trains(
+        lambda text: text.replace("--exclusive", "--cpus-per-task=96") if shares_nodes else text
+    ) as job:
         host = allocations.slurm("squeue", "-h", "-j", job, "-o", "%B").strip()
         assert allocations.first_line(job) == (
             f"node 0: this allocation survives the loss of a node: yes, except of {host}, which runs the job file"
