@@ -24,7 +24,7 @@ pytestmark = [
 
 JOB = "examples/bytelm/bytelm-resilient.sbatch"
 PREPARE = "examples/bytelm/prepare.py"
-STEPS, FAULT_AFTER = 200, 30
+STEPS, FAULT_AFTER = 600, 30
 WAIT_MS = 240_000
 
 
