@@ -90,7 +90,7 @@ def reading(since_ns: int = 0) -> Reading:
 class Served:
     url: str = ""
     gone: str | None = None
-    """Reason why it ended; None while it goes on."""
+    """Reason why it ended; None while it runs."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What open pages show now: sections with versions, and events; threads of the server wait here for changes."""
+"""Present content of open pages: sections with versions, and events; threads of the server wait here for changes."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from holdfast.cli.console.state import LogState
 
 @dataclass
 class PagePosition:
-    """What one page has got."""
+    """Versions and events that one page has."""
 
     versions: dict[str, int] = field(default_factory=dict)
     state: LogState | None = None

@@ -92,8 +92,6 @@ class Feed:
         found = self._source.cluster()
         if found is None and self._cluster is None:
             raise CommandError("there is no such cluster yet")
-        self._incidents_s = 0.0
-        """Spent on them at this look."""
         self._cluster_due_s = time.monotonic() + self._pace.cluster_s
         if found is not None:
             self._cluster, self._fleet = found, self._fleet_of(found)

@@ -7,7 +7,6 @@ from holdfast.cli.console.state import LogState
 from holdfast_common import Event
 
 REMEMBERED_NS = 20 * 60 * 1_000_000_000
-BATCH = 5000
 
 
 class Intake:

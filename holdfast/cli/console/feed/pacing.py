@@ -1,4 +1,4 @@
-"""How often to do what costs the more the longer the log is."""
+"""Pace of work that costs more the longer the log is."""
 
 import contextlib
 import time

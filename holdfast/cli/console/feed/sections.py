@@ -15,7 +15,7 @@ FoundIncidents = Sequence[tuple[Incident, IncidentRow]]
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What is read, and how far it got."""
+    """Range of the log, and progress of reading it."""
 
     cloud: str
     region: str

@@ -1,4 +1,4 @@
-"""What the console reads: AWS APIs and the event log alone."""
+"""Source of the console: AWS APIs and the event log alone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

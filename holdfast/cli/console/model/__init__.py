@@ -1,4 +1,4 @@
-"""What the page shows, as plain data, from the state of the log and the nodes that AWS lists. Pure."""
+"""Content of the page, as plain data, from the state of the log and the nodes that AWS lists. Pure."""
 
 from holdfast.cli.console.model.events import EventRow, event_rows
 from holdfast.cli.console.model.incidents import incidents_of

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def jobs_of(jobs: Iterable[JobState], incidents: Iterable[Incident], *, now_ns: int) -> list[Json]:
-    """Rows of jobs, those that go on first, then by the newest report."""
+    """Rows of jobs, running ones first, then by the newest report."""
     known = [*incidents]
     faults: dict[str, int] = {}
     for incident in known:

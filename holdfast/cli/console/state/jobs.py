@@ -94,7 +94,7 @@ class JobState:
     began_ns: int | None = None
     ended_ns: int | None = None
     ended_by: str = ""
-    """Either the kind of its last event, or empty while it goes on."""
+    """Kind of its last event; empty while it runs."""
     why: str = ""
     trouble_ns: int | None = None
     trouble: str = ""

@@ -1,4 +1,4 @@
-"""What pages have in common: their files, plots drawn by uPlot, and pages that are one file."""
+"""Common parts of pages: their files, plots drawn by uPlot, and pages that are one file."""
 
 from holdfast.cli.views.pages.files import PageFile, document, is_page, page_file, plotting_files
 

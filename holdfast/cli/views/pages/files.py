@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 MARK = "<!doctype html>\n<!-- written by holdfast -->\n"
-"""What a page begins with; other files are left alone."""
+"""Beginning of a page; other files are left alone."""
 UPLOT = ("assets/uplot/uPlot.iife.min.js", "assets/uplot/uPlot.min.css")
 _KINDS = {
     ".js": "text/javascript",

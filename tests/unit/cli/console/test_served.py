@@ -141,8 +141,9 @@ def test_a_cluster_that_was_deleted_on_aws_ends_it_too(source: FakeSource) -> No
         stream = Stream(console.url)
         stream.until("meta", lambda meta: meta["status"] == "InService")
         source.facts = None
-        wait_until(lambda: console.gone == "the cluster was taken down")
+        wait_until(lambda: console.gone is not None)
         stream.close()
+    assert console.gone == "the cluster was taken down"
 
 
 def test_a_failure_is_shown_and_ends_by_itself(source: FakeSource, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from holdfast_runtime.launcher.allocation.expansion import (
     Request,
     launcher,
     like,
+    pause_after,
     without_slurm,
 )
 from holdfast_runtime.launcher.allocation.options import no_kill_of, no_kill_of_script, no_kill_of_sruns
@@ -28,6 +29,7 @@ __all__ = [
     "no_kill_of",
     "no_kill_of_script",
     "no_kill_of_sruns",
+    "pause_after",
     "read_job",
     "read_submitted",
     "survival",

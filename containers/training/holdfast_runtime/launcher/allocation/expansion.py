@@ -36,6 +36,7 @@ COMMAND_S = 60.0
 _KEPT = ("SLURM_CONF",)
 _FAILING = re.compile(r"\bState=\S*FAIL")
 _MOST_S = 60.0
+_MOST_DOUBLINGS = 5
 _BATCH = """#!/bin/sh
 # In the run of job {job}, whose folders and events it has; without that job there is none.
 [ -n "$(squeue -h -j {job} -t RUNNING)" ] || exit 0
@@ -142,7 +143,7 @@ class Expansion:
                 await self._run(["scancel", self._pending])
 
     async def _look(self) -> None:
-        pause_s = min(LOOK_S * 2**self._failed, _MOST_S)
+        pause_s = pause_after(self._failed)
         if self._failed:
             await asyncio.sleep(pause_s)
         while self._leads():
@@ -297,6 +298,11 @@ class Expansion:
         if text != self._reported:
             self._reported = text
             self._tell(text)
+
+
+def pause_after(failed: int) -> float:
+    """Seconds after so many launchers in a row that ended before they joined."""
+    return min(LOOK_S * 2.0 ** min(failed, _MOST_DOUBLINGS), _MOST_S)
 
 
 def like(record: JobRecord, *, name: str) -> list[str]:

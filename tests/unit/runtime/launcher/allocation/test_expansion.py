@@ -13,6 +13,7 @@ from holdfast_runtime.launcher.allocation import (
     Request,
     launcher,
     like,
+    pause_after,
     read_job,
     without_slurm,
 )
@@ -170,6 +171,10 @@ def test_launchers_that_end_before_they_join_are_started_again_with_growing_paus
         assert [each for each in pauses if each > 3.0][:5] == [6.0, 12.0, 24.0, 48.0, 60.0]
 
     asyncio.run(main())
+
+
+def test_a_pause_has_a_limit_however_many_launchers_have_ended() -> None:
+    assert [pause_after(failed) for failed in (0, 1, 5, 100_000)] == [3.0, 6.0, 60.0, 60.0]
 
 
 def test_a_job_that_holds_gres_gets_the_node_beside_it_and_is_not_merged(programs: Path) -> None:
