@@ -192,6 +192,7 @@ def test_a_cluster_is_in_service_with_storage_environment_and_logs(lab: Lab) -> 
     worker = lab.workers()[0]
     printed = slurm(lab, "srun", "-N1", "-w", lab.fleet.node(worker).spec.hostname, "env")
     assert f"HOLDFAST_INSTANCE_ID={worker}\n" in printed
+    assert "OMP_NUM_THREADS=1\n" in printed
     assert ":/bin:/opt/holdfast/env/bin\n" in printed
     config = json.loads(lab.fleet.node(worker).read_file("/opt/ml/config/resource_config.json"))
     assert [one["InstanceId"] for one in config["InstanceGroups"][1]["Instances"]] == lab.workers()

@@ -92,10 +92,13 @@ def job_variables(environment: Mapping[str, str]) -> str:
 
 
 def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:
+    """Return variables that a job's tasks have, unless the job sets them."""
     return {
         "HOLDFAST_CLUSTER": cluster.name,
         "HOLDFAST_INSTANCE_ID": instance.instance_id,
         "HOLDFAST_EVENTS": JOB_EVENTS,
+        # All nodes share the machine's CPUs: OpenMP threads of several ranks would wait for each other in busy loops.
+        "OMP_NUM_THREADS": "1",
     }
 
 
