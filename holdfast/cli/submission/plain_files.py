@@ -37,8 +37,6 @@ class JobFile:
 
 def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
     """Find the folder of a job file. Raises: CommandError: no such file, a folder, or a link that leads out of it."""
-    if str(file).startswith("-"):
-        raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
     if not os.path.lexists(file):
         raise CommandError(f"job file {file} does not exist")
     if file.is_dir():

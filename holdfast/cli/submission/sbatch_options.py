@@ -1,8 +1,8 @@
 """
-Words after a job file: options of sbatch, and arguments of the job file.
+Words around a job file: options of sbatch, and arguments of the job file.
 
-sbatch requires options before the file and takes the first word without a dash for the file, so an ambiguous word is
-refused.
+As sbatch has it: options before the file, arguments after it. Or options after the file, and arguments after ``--``;
+sbatch gets them before the file and takes the first word without a dash for it, so an ambiguous word is refused.
 """
 
 import itertools
@@ -39,6 +39,27 @@ class SbatchArguments:
     arguments: tuple[str, ...] = ()
 
     @staticmethod
+    def around(words: Sequence[str], *, arguments: Sequence[str] | None) -> tuple[str, "SbatchArguments"]:
+        """
+        Find the job file among the words before ``--``, and separate options from arguments.
+
+        Args:
+            words: The file with what stands before and after it. After options before it, all that follows it are
+                arguments.
+            arguments: Those after ``--``; None without ``--``.
+
+        Raises:
+            CommandError: as ``parse``, or no word is a job file.
+        """
+        at = _place_of_file(words)
+        if at is None:
+            raise CommandError(f"got no job file behind {' '.join(words)}; name the job file after options of sbatch")
+        before, after = words[:at], words[at + 1 :]
+        if before:
+            return words[at], SbatchArguments.parse(before, arguments=(*after, *(arguments or ())))
+        return words[at], SbatchArguments.parse(after, arguments=arguments)
+
+    @staticmethod
     def parse(words: Sequence[str], *, arguments: Sequence[str] | None) -> "SbatchArguments":
         """
         Separate options from arguments.
@@ -62,6 +83,15 @@ class SbatchArguments:
         if takes_value:
             raise CommandError(f"got sbatch's option {words[-1]} without its value; {_FORM}")
         return SbatchArguments(options=tuple(words), arguments=tuple(arguments or ()))
+
+
+def _place_of_file(words: Sequence[str]) -> int | None:
+    takes_value = False
+    for at, word in enumerate(words):
+        if not word.startswith("-") and not takes_value:
+            return at
+        takes_value = not takes_value and _takes_value(word)
+    return None
 
 
 def _is_refused(word: str) -> bool:

@@ -29,7 +29,8 @@ def submit(
         list[str] | None,
         typer.Argument(
             metavar="[SBATCH OPTIONS] [-- ARGUMENTS]",
-            help="Options of sbatch, such as --nodes=2; arguments of the job file after --.",
+            help="Options of sbatch, such as --nodes=2; arguments of the job file after --. Or as sbatch has it: "
+            "options before the file, arguments after it.",
         ),
     ] = None,
     prepare: Annotated[
@@ -51,9 +52,10 @@ def submit(
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """Submit a job to Slurm or Kubernetes."""
+    name, given = SbatchArguments.around([str(file), *(words or ())], arguments=arguments_after_dashes(context))
+    file = Path(name)
     check_job_file(file, folder=folder)
     check_submission(submission)
-    given = SbatchArguments.parse(words or [], arguments=arguments_after_dashes(context))
     session = locate(environment=environment)
     if session.orchestrator != "slurm" and (given != SbatchArguments() or user != DEFAULT_USER or folder is not None):
         raise CommandError("got options of Slurm for a cluster under Kubernetes; set them in the manifest instead")

@@ -1,4 +1,4 @@
-"""What stands after a job file: options for sbatch, arguments for the file, and nothing that could be either."""
+"""What stands around a job file: options for sbatch, arguments for the file, and nothing that could be either."""
 
 from pathlib import Path
 
@@ -28,6 +28,33 @@ def test_words_before_the_dashes_are_sbatchs_and_those_after_them_the_job_files(
     words: list[str], arguments: list[str] | None, options: tuple[str, ...], passed: tuple[str, ...]
 ) -> None:
     assert SbatchArguments.parse(words, arguments=arguments) == SbatchArguments(options=options, arguments=passed)
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments", "options", "passed"),
+    [
+        (["--nodes=2", "-N", "4", "-H", "a.sbatch"], None, ("--nodes=2", "-N", "4", "-H"), ()),
+        (
+            ["--dependency", "afterok:4", "a.sbatch", "--lr", "3e-4", "data"],
+            None,
+            ("--dependency", "afterok:4"),
+            ("--lr", "3e-4", "data"),
+        ),
+        (["-J", "b.sbatch", "a.sbatch", "x"], ["-y"], ("-J", "b.sbatch"), ("x", "-y")),
+        (["a.sbatch", "-N2"], ["x"], ("-N2",), ("x",)),
+    ],
+)
+def test_options_before_the_job_file_make_arguments_of_what_follows_it_as_sbatch_has_it(
+    words: list[str], arguments: list[str] | None, options: tuple[str, ...], passed: tuple[str, ...]
+) -> None:
+    expected = "a.sbatch", SbatchArguments(options=options, arguments=passed)
+    assert SbatchArguments.around(words, arguments=arguments) == expected
+
+
+@pytest.mark.parametrize("words", [["--nodes", "2"], ["-H"], ["-N"]])
+def test_options_without_a_job_file_are_refused(words: list[str]) -> None:
+    with pytest.raises(CommandError, match="got no job file behind"):
+        SbatchArguments.around(words, arguments=None)
 
 
 @pytest.mark.parametrize(
@@ -78,5 +105,9 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     words = SbatchArguments(options=("-N2", "--qos=high"), arguments=("--json", "--user"))
     assert seen == [{"file": file, "user": "trainer", "words": words, "submission": None, "folder": None}]
 
-    done = CliRunner().invoke(cli.app, ["submit", str(file), "--test-only"])
+    done = CliRunner().invoke(
+        cli.app, ["submit", "-N", "2", "--test-only", "--user", "trainer", str(file), "--lr", "1"]
+    )
+    words = SbatchArguments(options=("-N", "2", "--test-only"), arguments=("--lr", "1"))
+    assert seen[1:] == [{"file": file, "user": "trainer", "words": words, "submission": None, "folder": None}]
     assert (done.exit_code, done.output) == (0, "")
