@@ -26,6 +26,9 @@ WRITTEN_ORDER = (
 )
 _TEXTS = ("kind", "cluster", "node", "job", "fault", "evidence", "action")
 _LARGEST = sys.float_info.max
+_LATEST_NS = 1 << 63
+_LONGEST_S = _LATEST_NS / 1e9
+"""292 years: sums and squares of durations stay finite."""
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
@@ -34,7 +37,7 @@ class EventError(ValueError): ...
 
 def check_fields(values: Mapping[str, Any]) -> None:
     time_ns, duration_s, detail = values["time_ns"], values["duration_s"], values["detail"]
-    if not is_integer(time_ns) or not 0 <= time_ns < 1 << 63:
+    if not is_integer(time_ns) or not 0 <= time_ns < _LATEST_NS:
         raise EventError(f"time_ns must be UTC nanoseconds since 1970, got {shown(time_ns)}")
     if values["source"] not in SOURCES:
         raise EventError(f"source must be one of {', '.join(SOURCES)}, got {shown(values['source'])}")
@@ -43,8 +46,10 @@ def check_fields(values: Mapping[str, Any]) -> None:
             raise EventError(f"{name} must be a string, got {shown(values[name])}")
     if not values["kind"]:
         raise EventError("kind must not be empty")
-    if duration_s is not None and not _is_finite(duration_s):
-        raise EventError(f"duration_s must be a finite number of seconds or null, got {shown(duration_s)}")
+    if duration_s is not None and not (_is_finite(duration_s) and -_LONGEST_S < duration_s < _LONGEST_S):
+        raise EventError(
+            f"duration_s must be a finite number of seconds, of less than 292 years, or null, got {shown(duration_s)}"
+        )
     if not isinstance(detail, (dict, Mapping)):
         raise EventError(f"detail must be an object, got {shown(detail)}")
     for key, value in detail.items():

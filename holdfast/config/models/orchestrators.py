@@ -126,7 +126,7 @@ class Eks(Model):
     """Whether what runs on nodes is installed: CoreDNS, add-ons, operators, agents. The stack waits 45 minutes for a
     first node, and rolls back without one. Where capacity may take longer, write false, and true once there is a node.
     Default: true"""
-    training_operator: bool | Literal["holdfast"] = False
+    training_operator: Literal[False, True, "holdfast"] = False
     """Whether HyperPod's training operator is installed, with cert-manager; holdfast: the operator of
     images.job_operator runs HyperPodPyTorchJobs in its place. Default: false"""
     task_governance: TaskGovernance | None = None

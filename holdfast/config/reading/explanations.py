@@ -177,7 +177,7 @@ def _allowed(annotation: Any) -> Allowed:
         marks = [item for item in get_args(annotation)[1:] if isinstance(item, Allowed)]
         return marks[0] if marks else _allowed(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
-        return _one_of(get_args(annotation))
+        return _one_of(tuple(str(item).lower() if isinstance(item, bool) else item for item in get_args(annotation)))
     if annotation is bool:
         return Allowed("true or false", "true")
     if get_origin(annotation) is tuple:

@@ -8,6 +8,8 @@ from typing import Any
 import yaml
 
 WIDTH = 118
+LONGEST_KEY = 1024
+"""YAML reads a longer one only after a question mark (YAML 1.2.2, 7.4.2)."""
 LONGEST_LINE = 1_000_000
 
 
@@ -88,12 +90,13 @@ def _mapping(value: dict[str, Any], path: str, indent: str, notes: dict[str, lis
         if not path and isinstance(inner, dict):
             yield ""
         yield from _comments(at, indent, notes)
-        line = f"{indent}{_flow(key)}: {_flow(inner)}"
+        name = _key(key, indent)
+        line = f"{name} {_flow(inner)}"
         if isinstance(inner, dict) and inner and (len(line) > WIDTH or not _is_flat(inner, at, notes)):
-            yield f"{indent}{_flow(key)}:"
+            yield name
             yield from _mapping(inner, at, indent + "  ", notes)
         elif isinstance(inner, list) and any(map(_is_named, inner)):
-            yield f"{indent}{_flow(key)}:"
+            yield name
             for item in inner:
                 yield from _item(item, at, indent + "  ", notes)
         else:
@@ -142,6 +145,11 @@ def _is_named(value: Any) -> bool:
 
 def _join(path: str, part: str) -> str:
     return f"{path}.{part}" if path else part
+
+
+def _key(key: str, indent: str) -> str:
+    text = _flow(key)
+    return f"{indent}{text}:" if len(text) <= LONGEST_KEY else f"{indent}? {text}\n{indent}:"
 
 
 def _flow(value: Any) -> str:

@@ -63,6 +63,8 @@ def test_rejects_another_schema_version_and_says_which_one_it_reads() -> None:
         ({"node": 4}, "node must be a string, got 4"),
         ({"kind": ""}, "kind must not be empty"),
         ({"duration_s": "long"}, "duration_s must be a finite number"),
+        ({"duration_s": 1e200}, "of less than 292 years"),
+        ({"duration_s": -1e10}, "of less than 292 years"),
         ({"detail": []}, "detail must be an object"),
         ({"detail": {"loss": None}}, "detail.loss must be a string, a finite number or a boolean, got None"),
         ({"colour": "red"}, "unknown \\['colour'\\]"),

@@ -105,3 +105,15 @@ def _walk(
     for name, child in node.get("properties", {}).items():
         yield (*at, name)
         yield from _walk(child, definitions, (*at, name))
+
+
+def test_each_setting_is_of_one_type_so_that_a_wrong_value_has_one_message() -> None:
+    schema = json.loads(schema_text())
+    several = [
+        f"{section}.{name}"
+        for section, node in {"": schema, **schema["$defs"]}.items()
+        for name, setting in node.get("properties", {}).items()
+        if len({each.get("type", each.get("$ref")) for each in setting.get("anyOf", ())} - {"null"}) > 1
+    ]
+
+    assert several == []

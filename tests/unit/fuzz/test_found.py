@@ -84,6 +84,20 @@ def test_any_name_is_written_so_that_yaml_reads_it_back(name: str, run: Run, tmp
     assert group["name"] == name
 
 
+def test_a_key_that_is_longer_than_yaml_reads_on_one_line_is_read_back(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    labels = {"x" * 5_000: "research", "team": "a"}
+    group = {**GROUP, "KubernetesConfig": {"Labels": labels}}
+    eks = {"Eks": {"ClusterArn": "arn:aws:eks:us-west-2:111122223333:cluster/mine"}}
+    path.write_text(json.dumps({"ClusterName": "mine", "InstanceGroups": [group], "Orchestrator": eks}))
+
+    code, out, err = run("import", "--config", path, "--region", "us-west-2")
+
+    assert code == 0, err
+    (group,) = yaml.safe_load(out)["cluster"]["instance_groups"]
+    assert labels in group.values()
+
+
 def test_half_of_a_character_in_an_event_is_shown_escaped(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     lost = {
