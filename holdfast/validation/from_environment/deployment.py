@@ -234,6 +234,13 @@ def _vpc_places(network: Settings) -> dict[str, str]:
     return places
 
 
+def _vpc_cidrs(existing: Settings) -> tuple[str, ...]:
+    if not existing.is_set("vpc_cidr") or existing.vpc_cidr is UNRESOLVED:
+        unknown: tuple[str, ...] = UNRESOLVED
+        return unknown
+    return (existing.vpc_cidr,)
+
+
 def _nodes_subnet(network: Settings) -> Subnet:
     existing = network.existing
     if existing is not None:
@@ -250,7 +257,7 @@ def _nodes_subnet(network: Settings) -> Subnet:
             availability_zone_id=network.availability_zone_id,
             cidr=existing.subnet_cidr if existing.is_set("subnet_cidr") else UNRESOLVED,
             public=UNRESOLVED,
-            vpc_cidrs=(existing.vpc_cidr,) if existing.is_set("vpc_cidr") else UNRESOLVED,
+            vpc_cidrs=_vpc_cidrs(existing),
         )
     return Subnet(
         path=network.path,
