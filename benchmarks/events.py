@@ -42,7 +42,7 @@ context = SimpleNamespace(
     session=SimpleNamespace(cloud="embedded", cluster_name="bench"),
     ask=lambda service, operation, **parameters: getattr(client, botocore.xform_name(operation))(**parameters),
 )
-import holdfast.cli.commands
+import holdfast.cli.commands.cluster.events
 sys.modules["holdfast.cli.commands.cluster.events"].locate = lambda **_: context
 main()
 """

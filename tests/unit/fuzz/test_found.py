@@ -52,7 +52,7 @@ def test_a_value_that_is_not_what_its_tag_says_is_a_finding(value: str, run: Run
 def test_a_broken_block_of_a_vpc_is_a_finding_and_no_value_for_other_rules(run: Run, tmp_path: Path) -> None:
     text = (ROOT / "environments" / "existing-slurm.yaml").read_text()
     path = tmp_path / "broken.yaml"
-    path.write_text(re.sub(r"vpc_cidr: .*", "vpc_cidr: [10.0.0.0/16]", text))
+    path.write_text(re.sub(r"vpc_cidr: .*", "vpc_cidr: [10.1.0.0/16]\n    subnet_cidr: 10.1.1.0/24", text))
     assert path.read_text() != text
 
     code, out, _ = run("check", path, "--offline")
