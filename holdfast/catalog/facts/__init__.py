@@ -29,7 +29,7 @@ from holdfast.catalog.facts.policies import (
     VPC_ACTIONS,
     managed_policies,
 )
-from holdfast.catalog.facts.schemas import Schema, iam_actions, schema_of
+from holdfast.catalog.facts.schemas import Schema, schema_of
 from holdfast.catalog.facts.versions import (
     LAMBDA_RUNTIMES,
     facts_date,
@@ -52,7 +52,6 @@ __all__ = [
     "has_type",
     "hyperpod_regions",
     "hyperpod_types",
-    "iam_actions",
     "kubernetes_support",
     "lambda_runtimes",
     "managed_policies",

@@ -67,14 +67,3 @@ def listed_regions() -> tuple[str, ...]:
 def types_in(region: str) -> Mapping[str, str]:
     """Resource types of a region and the names of their schemas, the same in all regions; empty if unknown."""
     return dict(of_cfn_lint(f"schemas/providers/{region}.json")) if region in listed_regions() else {}
-
-
-@functools.cache
-def iam_actions(service: str) -> frozenset[str]:
-    """IAM actions of a service in lower case; empty for an unknown prefix."""
-    return frozenset(_policies().get(service.lower(), {}).get("Actions", ()))
-
-
-@functools.cache
-def _policies() -> Mapping[str, Any]:
-    return dict(of_cfn_lint("AdditionalSpecs/Policies.json"))

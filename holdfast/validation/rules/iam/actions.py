@@ -1,34 +1,13 @@
-"""5xx: actions and resources that policies name."""
+"""5xx: resources that policies name, of the kind that their actions work on."""
 
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog.facts import iam_actions
 from holdfast.validation.cloudformation import Node
-from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.iam import (
-    Grant,
-)
+from holdfast.validation.engine import Broken, refused, rule
+from holdfast.validation.iam import Grant
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.iam.statements import all_grants
-from holdfast_common import closest_word
-
-
-@rule(
-    "HF532",
-    severity="warning",
-    title="Actions of policies exist in IAM",
-    each=App,
-    source="Service authorization reference, as cfn-lint carries it",
-)
-def actions_exist(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    IAM takes a misspelt action and allows nothing with it. Actions are service:Action; wildcards have to match one. An
-    action that is newer than the list can be accepted.
-    """
-    for grant in all_grants(app):
-        for action in grant.actions:
-            yield from _action(grant, action)
 
 
 @rule(
@@ -43,7 +22,7 @@ def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
     statement whose only resources are of the other kind allows nothing.
     """
     for grant in all_grants(app):
-        if grant.all_but or not grant.resources or (grant.node.get("Principal").present and False):
+        if grant.all_but or not grant.resources:
             continue
         yield from _of_another_service(grant)
         objects = [each for each in grant.actions if re.fullmatch(r"s3:(get|put|delete)object", each)]
@@ -65,72 +44,6 @@ def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed="the bucket's ARN",
                 fix="add the bucket's ARN without /*",
             )
-
-
-def _action(grant: Grant, action: str) -> Iterator[Broken]:
-    place = f"{grant.path}.{'NotAction' if grant.all_but else 'Action'}"
-    if action == "*":
-        return
-    service, colon, name = action.partition(":")
-    if not colon:
-        yield refused(
-            place, show(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
-        )
-        return
-    known = iam_actions(service)
-    if not known:
-        if re.fullmatch(r"[a-z0-9-]+", service):
-            meant = closest_word(
-                service,
-                (
-                    "s3",
-                    "ec2",
-                    "ecr",
-                    "eks",
-                    "eks-auth",
-                    "fsx",
-                    "kms",
-                    "iam",
-                    "logs",
-                    "sts",
-                    "ssm",
-                    "ssmmessages",
-                    "sagemaker",
-                    "cloudwatch",
-                    "secretsmanager",
-                    "sns",
-                    "sqs",
-                    "lambda",
-                    "aps",
-                ),
-            )
-            yield refused(
-                place,
-                f"{action}, of an unknown service",
-                allowed="services of IAM",
-                fix=f"did you mean {meant}:?" if meant else "write the service's prefix",
-            )
-        return
-    if any(sign in name for sign in "*?"):
-        pattern = re.compile(re.escape(name).replace(r"\*", ".*").replace(r"\?", "."))
-        if not any(pattern.fullmatch(each) for each in known):
-            yield refused(
-                place, f"{action}, which matches no action", allowed=f"actions of {service}", fix="correct the pattern"
-            )
-    elif name not in known:
-        meant = closest_word(name, known)
-        written = _as_written(grant, action)
-        yield refused(
-            place,
-            f"{written}, which {service} does not have",
-            allowed=f"actions of {service}",
-            fix=f"did you mean {service}:{meant}?" if meant else "look it up in the service authorization reference",
-        )
-
-
-def _as_written(grant: Grant, action: str) -> str:
-    texts = grant.node.get("NotAction" if grant.all_but else "Action").strings()
-    return next((each for each in texts if each.lower() == action), action)
 
 
 _WITH_ARNS = {"ec2", "s3", "kms", "fsx", "secretsmanager", "sagemaker", "eks", "sns", "sqs", "lambda", "ecr", "iam"}

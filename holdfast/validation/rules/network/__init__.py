@@ -11,7 +11,7 @@ from holdfast.validation.rules.network import (  # noqa: F401 - each registers i
     vpcs,
 )
 from holdfast.validation.rules.network.addresses import block_of
-from holdfast.validation.rules.network.endpoints import ingress_of, lets, node_groups, service_of
+from holdfast.validation.rules.network.endpoints import ingress_of, lets, node_groups
 from holdfast.validation.rules.network.subnets import vpc_of
 
-__all__ = ["block_of", "ingress_of", "lets", "node_groups", "service_of", "vpc_of"]
+__all__ = ["block_of", "ingress_of", "lets", "node_groups", "vpc_of"]

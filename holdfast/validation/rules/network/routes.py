@@ -102,22 +102,15 @@ def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def subnets_have_tables(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A subnet without an association uses the VPC's main route table, which leads nowhere but inside. A subnet has one
-    association; nodes whose subnet has none reach neither S3 nor anything else.
+    A subnet without an association uses the VPC's main route table, which leads nowhere but inside: its nodes reach
+    neither S3 nor anything else. E3022 reports a subnet with two.
     """
-    seen: dict[Resource, Resource] = {}
+    seen: set[Resource] = set()
     for association, node in app.each(ASSOCIATION):
         subnet = node.get("SubnetId").resource(SUBNET)
         table = node.get("RouteTableId").resource(TABLE)
-        if subnet is not None and subnet in seen and not association.conditional:
-            yield refused(
-                f"{association.path}.SubnetId",
-                f"{subnet.logical_id} again, after {seen[subnet].logical_id}",
-                allowed="one route table for a subnet",
-                fix="remove one of the two associations",
-            )
         if subnet is not None and not association.conditional:
-            seen.setdefault(subnet, association)
+            seen.add(subnet)
         if subnet is not None and table is not None:
             one, other = vpc_of(app, subnet), vpc_of(app, table)
             if one is not None and other is not None and one is not other:

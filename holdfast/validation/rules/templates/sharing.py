@@ -7,7 +7,6 @@ from typing import Any
 from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, EnvironmentFile, text_of
-from holdfast.validation.rules.network import service_of
 
 _LISTS = (
     ("eks", "admin_role_arns"),
@@ -160,39 +159,6 @@ def subnet_blocks(app: App, _: Deployment) -> Iterator[Broken]:
         seen.setdefault(vpc, []).append((network, subnet))
         if isinstance(vpc, Resource) and vpc.type == "AWS::EC2::VPC":
             yield from _outside(app, vpc, network, block)
-
-
-@rule(
-    "HF063",
-    title="A VPC has one endpoint with private DNS for a service",
-    each=App,
-    source="AWS PrivateLink guide, 'Private DNS names': one endpoint for a name",
-)
-def endpoints_once(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    Two interface endpoints to a service with private DNS in one VPC conflict: "private-dns-enabled cannot be set
-    because there is already a conflicting DNS domain".
-    """
-    seen: dict[tuple[str, str], Resource] = {}
-    for endpoint, node in app.each("AWS::EC2::VPCEndpoint"):
-        service = service_of(node)
-        private = node.get("PrivateDnsEnabled").boolean(default=False) is True
-        if (
-            service is None
-            or endpoint.conditional
-            or not (private or node.get("VpcEndpointType").text() in (None, "Gateway"))
-        ):
-            continue
-        tables = node.get("RouteTableIds").token if not private else "interface"
-        key = (f"{_key(node.get('VpcId'))} {tables}", service)
-        if key in seen:
-            yield refused(
-                node.get("ServiceName").path,
-                f"{service} again, after {seen[key].logical_id}",
-                allowed="one endpoint to a service in a VPC",
-                fix=f"remove {endpoint.logical_id}, or name another service",
-            )
-        seen.setdefault(key, endpoint)
 
 
 @rule(
