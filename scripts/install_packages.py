@@ -92,7 +92,7 @@ def install_packages() -> None:
 def install_aws_cli(place: Path) -> None:
     """
     Install the nodes' AWS CLI in an environment of its own: it needs another botocore than Holdfast. On failure nodes
-    get a stand-in.
+    have none.
     """
     print("installing the AWS CLI of nodes: 20 MB to download", flush=True)
     python, options = str(place / "bin" / "python"), ("--require-hashes", "-r", str(AWS_CLI))
@@ -104,7 +104,7 @@ def install_aws_cli(place: Path) -> None:
     done = waited(command)
     if done.returncode:
         shutil.rmtree(place)
-        print(f"note: not installed, nodes get a stand-in for it: {reason(done.stderr)}", flush=True)
+        print(f"note: not installed, nodes have no aws: {reason(done.stderr)}", flush=True)
 
 
 def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere: Sequence[str] = ()) -> None:

@@ -18,16 +18,19 @@ PYTHON = "/opt/holdfast/python"
 ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
 """Path of Holdfast's environment on nodes, with boto3."""
 _AWS = """\
+#!/bin/sh
 # The AWS CLI from PyPI, in an environment of its own. sudo empties the environment: what is not set is in a file.
 python=/opt/holdfast/env/share/holdfast/aws-cli/bin/python
-if [ -x $python ]; then
-    if [ -r /etc/holdfast/aws ]; then
-        while IFS='=' read -r name value; do
-            case $name in AWS_*) eval "[ -n \\"\\${$name+set}\\" ] || export $name=\\"\\$value\\"" ;; esac
-        done < /etc/holdfast/aws
-    fi
-    exec $python -I -m awscli "$@"
+if [ ! -x $python ]; then
+    echo "aws: not installed: make setup, or an environment with awscli at share/holdfast/aws-cli of Holdfast's" >&2
+    exit 127
 fi
+if [ -r /etc/holdfast/aws ]; then
+    while IFS='=' read -r name value; do
+        case $name in AWS_*) eval "[ -n \\"\\${$name+set}\\" ] || export $name=\\"\\$value\\"" ;; esac
+    done < /etc/holdfast/aws
+fi
+exec $python -I -m awscli "$@"
 """
 _OF_JOBS = f"""\
 # A job without an environment of its own has the packages of the training environment.
@@ -87,6 +90,7 @@ def _system(orchestrator: str) -> dict[str, LayerEntry]:
         "/var/log/provision": _folder(),
         "/var/log/holdfast/units": _folder(),
         "/opt/ml/config": _folder(),
+        "/usr/local/bin/aws": _text(_AWS, mode=0o755),
         "/usr/bin/aws": LayerEntry(link="/usr/local/bin/aws"),
         # "present on all HyperPod nodes": AWS's job files ask for it before they say --auto-resume=1.
         "/opt/sagemaker_cluster": _folder(),
@@ -205,11 +209,7 @@ def _programs(python: str) -> dict[str, LayerEntry]:
 def _stand_in_programs(python: str) -> Iterator[tuple[str, str]]:
     for one in stand_ins():
         module, _, function = one.call.partition(":")
-        if one.path == "/usr/local/bin/aws":
-            script = f'#!/bin/sh\n{_AWS}exec {ENVIRONMENT_PYTHON} {PROGRAMS}/bin/aws "$@"\n'
-            yield one.path, script
-            yield f"{PROGRAMS}/bin/aws", _start(ENVIRONMENT_PYTHON, "standins.aws", "main")
-        elif one.path in ("/usr/local/bin/curl", "/usr/local/bin/wget", "/usr/local/bin/git"):
+        if one.path in ("/usr/local/bin/curl", "/usr/local/bin/wget", "/usr/local/bin/git"):
             # A shell decides first: starting Python for each curl of a script would cost more than the curl.
             name = one.path.rpartition("/")[2]
             patterns = {"curl": "*/NVIDIA/enroot/*", "wget": "*go.dev/dl/*", "git": "clone*"}
