@@ -8,7 +8,6 @@ aws/amazon-ssm-agent, commit 1c217c89 (``agent/session``); both Apache-2.0.
 from holdfast.session_manager.documents import (
     INTERACTIVE_COMMAND,
     NON_INTERACTIVE_COMMAND,
-    PORT_FORWARDING,
     RUN_SHELL,
     SSH,
     DocumentError,
@@ -37,7 +36,6 @@ from holdfast.session_manager.stream import (
     PAYLOAD_BYTES,
     WINDOW,
     DataStream,
-    Received,
 )
 from holdfast.session_manager.targets import ClusterTarget
 
@@ -49,7 +47,6 @@ __all__ = [
     "MOST_WAITING",
     "NON_INTERACTIVE_COMMAND",
     "PAYLOAD_BYTES",
-    "PORT_FORWARDING",
     "RUN_SHELL",
     "SSH",
     "WINDOW",
@@ -68,7 +65,6 @@ __all__ = [
     "OpenDataChannel",
     "PayloadType",
     "ProcessedAction",
-    "Received",
     "RequestedAction",
     "SessionPlan",
     "SessionType",

@@ -4,7 +4,6 @@ from holdfast.cli.upgrading.driving import upgrade_groups
 from holdfast.cli.upgrading.gathering import gather
 from holdfast.cli.upgrading.plan import (
     GroupFacts,
-    GroupPlan,
     JobFacts,
     NodeFacts,
     Request,
@@ -18,7 +17,6 @@ from holdfast.cli.upgrading.words import GroupEnd, end_of, plan_lines
 __all__ = [
     "GroupEnd",
     "GroupFacts",
-    "GroupPlan",
     "JobFacts",
     "NodeFacts",
     "Request",

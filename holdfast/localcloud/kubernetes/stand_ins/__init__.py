@@ -14,4 +14,4 @@ def accelerators(counts: Mapping[str, int]) -> tuple[str, bytes]:
     return f"{DEVICES}/accelerators.json", json.dumps({name: count for name, count in counts.items() if count}).encode()
 
 
-__all__ = ["DEVICES", "LUSTRE", "accelerators"]
+__all__ = ["DEVICES", "accelerators"]
