@@ -20,7 +20,6 @@ from holdfast.updates.policies import (
     Edit,
     Effect,
     Policy,
-    with_former_mode,
 )
 from holdfast.updates.schema import becomes, completed, differences
 
@@ -102,7 +101,7 @@ def compare(deployed: Mapping[str, Any], environment: Environment) -> list[Chang
             ignored.
         environment: The file.
     """
-    before = completed(with_former_mode(deployed))
+    before = completed(deployed)
     after = completed(environment.model_dump(mode="json"))
     changes = []
     for difference in differences(before, after):

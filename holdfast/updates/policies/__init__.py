@@ -5,7 +5,6 @@ from holdfast.updates.policies.effects import MEANINGS, Case, Edit, Effect, Poli
 from holdfast.updates.policies.environment import HEALTH, HOLDFAST, IDENTITY, NETWORK, OBSERVABILITY
 from holdfast.updates.policies.existing import EXISTING
 from holdfast.updates.policies.groups import GROUPS
-from holdfast.updates.policies.modes import with_former_mode
 from holdfast.updates.policies.orchestrators import ORCHESTRATORS
 from holdfast.updates.policies.storage import NODES, STORAGE
 

@@ -18,15 +18,6 @@ def mode(environment: Mapping[str, Any], group: Mapping[str, Any]) -> LifecycleM
     )
 
 
-def with_former_mode(deployed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Deployed environment; older versions without modes ran OnCreate on every node."""
-    lifecycle, cluster = deployed.get("lifecycle") or {}, deployed.get("cluster") or {}
-    takes_nothing_else = deployed.get("eks") is not None or cluster.get("node_provisioning_mode") == "Continuous"
-    if "mode" in lifecycle or takes_nothing_else:
-        return deployed
-    return {**deployed, "lifecycle": {**lifecycle, "mode": "custom"}}
-
-
 def changes_modes(edit: Edit) -> bool:
     """Return True if a remaining group gets another mode."""
     return any(old != new for old, new in _pairs(edit))

@@ -273,20 +273,6 @@ def test_a_mode_of_the_environment_that_every_group_overrides_changes_nothing() 
     assert effects(own, edited(own, ("lifecycle.mode", "custom"))) == {"lifecycle.mode": Effect.NOTHING}
 
 
-def test_a_stack_of_a_version_without_modes_ran_oncreate() -> None:
-    def without_modes(document: dict[str, Any]) -> dict[str, Any]:
-        older = deployed(document)
-        del older["lifecycle"]["mode"]
-        for group in older["cluster"]["instance_groups"]:
-            del group["lifecycle_mode"]
-        return older
-
-    (change,) = compare(without_modes(SLURM), environment(SLURM))
-
-    assert (change.path, change.old, change.new, change.effect) == ("lifecycle.mode", "custom", None, Effect.NEW_NODES)
-    assert compare(without_modes(EKS), environment(EKS)) == []
-
-
 def test_another_network_needs_another_cluster_name() -> None:
     moved = edited(SLURM, ("network.cidr", "10.2.0.0/16"), ("cluster.name", "second"))
     without = edited(SLURM, ("storage.lustre", None))
