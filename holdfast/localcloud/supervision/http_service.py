@@ -2,9 +2,11 @@
 
 import contextlib
 import http.server
+import logging
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ MOST_OF_AN_ADDRESS = 16
 REQUEST_S = 10.0
 """From the end of an answer, or the beginning of a connection, until a request is there with all of its headers."""
 
+_log = logging.getLogger(__name__)
 
 _Caller = tuple[Any, ...]
 """Address and port."""
@@ -23,6 +26,9 @@ _Caller = tuple[Any, ...]
 class RequestHandler(http.server.BaseHTTPRequestHandler):
     """Reports to the server when it waits for a request, and when it has one."""
 
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 10.0
     server: "_Server"
 
     def handle_one_request(self) -> None:
@@ -33,6 +39,17 @@ class RequestHandler(http.server.BaseHTTPRequestHandler):
         parsed = super().parse_request()
         self.server.note(self.client_address, self.connection, waits=False)
         return parsed
+
+    def send(self, status: int, content: bytes, *, kind: str, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
+        _log.debug(format, *args)
 
 
 class HttpService:

@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from holdfast.localcloud.supervision import HttpService, RequestHandler
 
@@ -64,9 +63,6 @@ class _Tokens:
 
 class _Handler(RequestHandler):
     server_version = "EC2ws"
-    sys_version = ""
-    protocol_version = "HTTP/1.1"
-    timeout = 10.0
     tokens: _Tokens
     lookup: Lookup
 
@@ -102,17 +98,7 @@ class _Handler(RequestHandler):
         self._answer(404 if body is None else 200, body or "")
 
     def _answer(self, status: int, body: str = "", **headers: str) -> None:
-        content = body.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(content)))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
-        _log.debug(format, *args)
+        self.send(status, body.encode(), kind="text/plain", headers=headers)
 
 
 def listing(items: Mapping[str, Item], path: str) -> str | None:

@@ -69,9 +69,6 @@ def _claims(token: str) -> dict[str, Any] | None:
 
 class _Handler(RequestHandler):
     server_version = "EKS-Pod-Identity-Agent"
-    sys_version = ""
-    protocol_version = "HTTP/1.1"
-    timeout = 10.0
     identity: PodIdentity
 
     def do_GET(self) -> None:  # noqa: N802  the library's name
@@ -99,13 +96,4 @@ class _Handler(RequestHandler):
         self._answer(status, message + "\n", "text/plain; charset=utf-8")
 
     def _answer(self, status: int, body: str, kind: str) -> None:
-        content = body.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
-        _log.debug(format, *args)
+        self.send(status, body.encode(), kind=kind, headers={"X-Content-Type-Options": "nosniff"})

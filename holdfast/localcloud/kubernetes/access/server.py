@@ -72,8 +72,6 @@ def common_names(certificate: Mapping[str, Any]) -> list[str]:
 
 class _Handler(RequestHandler):
     server_version = "holdfast-access"
-    sys_version = ""
-    protocol_version = "HTTP/1.1"
     timeout = 90.0
     """The API server keeps connections, and opens others when it finds one closed."""
     answers: Mapping[str, Callable[[Mapping[str, Any]], Review]]
@@ -124,12 +122,4 @@ class _Handler(RequestHandler):
         self._answer(200, reply)
 
     def _answer(self, status: int, answer: Mapping[str, Any]) -> None:
-        content = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
-        _log.debug(format, *args)
+        self.send(status, json.dumps(answer).encode(), kind="application/json")

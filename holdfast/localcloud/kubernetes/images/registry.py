@@ -11,7 +11,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from holdfast.localcloud.containers import ImageStore
@@ -92,9 +91,6 @@ class Registry(HttpService):
 
 class _Handler(RequestHandler):
     server_version = "holdfast"
-    sys_version = ""
-    protocol_version = "HTTP/1.1"
-    timeout = 10.0
     answer: Callable[[str], tuple[int, str, bytes]]
     is_node: Callable[[str], bool]
 
@@ -113,18 +109,9 @@ class _Handler(RequestHandler):
         self.do_GET()
 
     def _send(self, status: int, media_type: str, content: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Docker-Distribution-Api-Version", "registry/2.0")
-        if status == 200:
-            self.send_header("Docker-Content-Digest", digest_of(content))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
-        _log.debug(format, *args)
+        digest = {"Docker-Content-Digest": digest_of(content)} if status == 200 else {}
+        headers = {"Docker-Distribution-Api-Version": "registry/2.0", **digest}
+        self.send(status, content, kind=media_type, headers=headers)
 
 
 def _error(status: int, code: str, message: str) -> tuple[int, str, bytes]:
