@@ -77,7 +77,6 @@ from holdfast.planner.model import (
     first_order_goodput,
     goodput,
     shares,
-    simulate_wall,
     simulate_work,
     strategy_at,
 )
@@ -157,7 +156,6 @@ __all__ = [
     "plan_layout",
     "shares",
     "shortfalls",
-    "simulate_wall",
     "simulate_work",
     "spares_costs",
     "strategy_at",

@@ -4,7 +4,7 @@ from holdfast.planner.model.errors import PlanError, check_target, require
 from holdfast.planner.model.first_order import cost_per_failure_h, first_order_goodput
 from holdfast.planner.model.renewal import Shares, goodput, shares
 from holdfast.planner.model.scenario import ASSUMED_WRITE_S, HOUR_S, Checkpoints, Failures, Scenario, Strategy
-from holdfast.planner.model.simulation import Estimate, Simulation, affordable_runs, simulate_wall, simulate_work
+from holdfast.planner.model.simulation import Estimate, Simulation, affordable_runs, simulate_work
 from holdfast.planner.model.statistics import CONFIDENCE, RateEstimate, TimeEstimate, estimate_rate, estimate_time
 from holdfast.planner.model.strategies import AssumedRate, assumed_rate, strategy_at
 

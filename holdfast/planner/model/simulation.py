@@ -54,32 +54,6 @@ class Simulation:
     """Failures per run, on average."""
 
 
-def simulate_wall(scenario: Scenario, *, wall_h: float, runs: int, seed: int) -> Simulation:
-    """
-    Simulate runs of ``wall_h`` hours. Unsaved work at the end counts.
-
-    Raises:
-        PlanError: a number is impossible, or the runs would have too many failures to simulate.
-    """
-    require(math.isfinite(wall_h) and wall_h > 0, "the wall time", f"{wall_h} h", "more than 0", "give it in hours")
-    expected = scenario.failures_per_hour * wall_h
-    useful: list[Floats] = []
-    failures = 0
-    for rows, rng in _chunks(runs, expected, seed):
-        gaps = _gaps(rng, rows, scenario, expected)
-        while float(np.min(np.sum(gaps, axis=1))) < wall_h:
-            gaps = np.hstack([gaps, _gaps(rng, rows, scenario, expected / 10)])
-        ends = np.cumsum(gaps, axis=1)
-        starts = ends - gaps
-        cut = np.clip(np.minimum(ends, wall_h) - starts, 0.0, None)
-        training = np.clip(cut - _downtime(scenario, ends, rng), 0.0, None)
-        done = _kept_h(scenario, training)
-        done += np.where((starts < wall_h) & (ends >= wall_h), _unsaved_h(scenario, training), 0.0)
-        useful.append(np.sum(done * _speed(scenario, ends, gaps, training, cut, rng), axis=1))
-        failures += int(np.sum(ends < wall_h))
-    return _result(np.concatenate(useful), np.full(runs, wall_h), failures=failures, runs=runs, seed=seed)
-
-
 def simulate_work(scenario: Scenario, *, work_h: float, runs: int, seed: int) -> Simulation | None:
     """
     Simulate runs until ``work_h`` hours of training are saved. None if training never ends.
@@ -200,14 +174,6 @@ def _kept_h(scenario: Scenario, training: Floats) -> Floats:
     if scenario.strategy.redo == "step":
         return training * checkpoints.useful_share
     return np.floor(training / checkpoints.period_h) * (checkpoints.interval_s / HOUR_S)
-
-
-def _unsaved_h(scenario: Scenario, training: Floats) -> Floats:
-    """Hours since the last checkpoint of each stretch."""
-    if scenario.strategy.redo == "step":
-        return np.zeros_like(training)
-    interval_h = scenario.checkpoints.interval_s / HOUR_S
-    return np.minimum(np.fmod(training, scenario.checkpoints.period_h), interval_h)
 
 
 def _finish(scenario: Scenario, gaps: Floats, *, work_h: float, rng: np.random.Generator) -> tuple[bool, Floats, int]:

@@ -17,7 +17,6 @@ from holdfast.planner import (
     first_order_goodput,
     goodput,
     shares,
-    simulate_wall,
     simulate_work,
 )
 
@@ -180,19 +179,12 @@ def test_any_job_is_simulated_to_the_renewal_model(job: Scenario, seed: int) -> 
     assert abs(run.wall_h.mean - work_h / shares(job).useful) <= 5 * spread + rare_h + begun_h + 1e-6
 
 
-def test_a_simulation_of_a_wall_time_agrees_but_for_beginning_and_end() -> None:
-    job = CASES["few spares"]
-    run = simulate_wall(job, wall_h=2160, runs=400, seed=3)
-    ends = (job.checkpoints.period_h + job.strategy.out_h) / 2160
-
-    assert run.goodput.low - ends <= goodput(job) <= run.goodput.high + ends
-    assert run.failures == pytest.approx(job.failures_per_hour * 2160, rel=0.01)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_seed_gives_the_same_runs_again_and_another_gives_others(name: str) -> None:
-    runs = [simulate_wall(CASES[name], wall_h=500, runs=20, seed=seed) for seed in (1, 1, 2)]
+    runs = [simulate_work(CASES[name], work_h=500, runs=20, seed=seed) for seed in (1, 1, 2)]
 
+    assert runs[0] is not None
+    assert runs[2] is not None
     assert runs[0] == runs[1]
     assert (runs[0].goodput == runs[2].goodput) == (name == "nothing fails")
 
@@ -202,12 +194,11 @@ def test_training_that_never_ends_has_no_goodput_and_is_not_simulated() -> None:
 
     assert goodput(job) == 0.0
     assert simulate_work(job, work_h=1000, runs=10, seed=0) is None
-    assert simulate_wall(job, wall_h=24, runs=10, seed=0).goodput.mean < 0.01
 
 
 def test_a_simulation_with_too_many_failures_is_refused() -> None:
     with pytest.raises(PlanError, match=r"failures to simulate is .* in each of 1000000 runs; allowed: up to"):
-        simulate_wall(scenario(), wall_h=87600, runs=1_000_000, seed=0)
+        simulate_work(scenario(), work_h=87600, runs=1_000_000, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -239,10 +230,10 @@ def test_a_negative_stage_is_refused() -> None:
         replace(HYPERPOD, detect_s=-1)
 
 
-@pytest.mark.parametrize(("wall_h", "runs"), [(0, 10), (math.inf, 10), (100, 1)])
-def test_an_impossible_simulation_is_refused(wall_h: float, runs: int) -> None:
+@pytest.mark.parametrize(("work_h", "runs"), [(0, 10), (math.inf, 10), (100, 1)])
+def test_an_impossible_simulation_is_refused(work_h: float, runs: int) -> None:
     with pytest.raises(PlanError, match="allowed: "):
-        simulate_wall(scenario(), wall_h=wall_h, runs=runs, seed=0)
+        simulate_work(scenario(), work_h=work_h, runs=runs, seed=0)
 
 
 def test_a_stage_longer_than_a_year_is_refused_since_no_simulated_clock_would_pass_it() -> None:

@@ -4,7 +4,7 @@ import pytest
 from elastic_goodput import HOURS, INSTANCES, scenario_of, simulated
 
 from holdfast.catalog.goodput import recovery_stages
-from holdfast.planner import simulate_wall, strategy_at
+from holdfast.planner import simulate_work, strategy_at
 
 RUNS = 60
 
@@ -15,7 +15,9 @@ def test_the_policy_comes_to_the_goodput_that_the_planner_foretells(name: str, s
     scenario = scenario_of(strategy_at(recovery_stages()[name], instances=INSTANCES), spares=spares)
     sizes = tuple(range(129, 257)) if name == "elastic" else (256,)
     mean, half = simulated(scenario, sizes=sizes, runs=RUNS, hours=HOURS, seed=1)
-    planned = simulate_wall(scenario, wall_h=HOURS, runs=RUNS, seed=1).goodput
+    run = simulate_work(scenario, work_h=HOURS, runs=RUNS, seed=1)
+    assert run is not None
+    planned = run.goodput
     assert mean - half <= planned.high
     assert planned.low <= mean + half
     assert half < 0.002, "an interval that agrees with everything"
