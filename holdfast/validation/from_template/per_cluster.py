@@ -5,9 +5,8 @@ Combines all templates of an app: stacks, nested stacks and stages. Values that 
 so rules report "not checked".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from holdfast.catalog import CLUSTER
 from holdfast.validation.cloudformation import Graph, Order, Resource, Template, Values
@@ -23,37 +22,11 @@ def deployments(path: Path) -> list[Deployment]:
     return deployments_in_app(read_templates(path))
 
 
-def deployments_in(
-    template: Mapping[str, Any],
-    *,
-    path: str = "",
-    region: str | None = None,
-    account: str | None = None,
-    other_templates: Sequence[Template] = (),
-) -> list[Deployment]:
-    """
-    Deployments in one template.
-
-    Args:
-        template: Parsed JSON.
-        path: Prefix of the paths of findings, with ``#``.
-        region, account: Default: decided at deployment.
-        other_templates: Those that it imports from, or nests.
-    """
-    own = Template(body=template, path=path, region=region, account=account)
-    return _deployments([own, *other_templates], of=[own])
-
-
 def deployments_in_app(templates: Sequence[Template]) -> list[Deployment]:
-    return _deployments(templates, of=templates)
-
-
-def _deployments(templates: Sequence[Template], *, of: Sequence[Template]) -> list[Deployment]:
     values = Values(Graph(templates))
     reader = ClusterReader(values)
-    clusters = [resource for resource in values.graph.of_type(CLUSTER) if resource.template in of]
     app = app_of(values)
-    return [_deployment(resource, values, reader, app) for resource in clusters]
+    return [_deployment(resource, values, reader, app) for resource in values.graph.of_type(CLUSTER)]
 
 
 def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: App) -> Deployment:
@@ -91,6 +64,3 @@ def log_group(resource: Resource, values: Values) -> LogGroup:
         name=name.text(),
         retention_days=properties.get("RetentionInDays").integer(),
     )
-
-
-__all__ = ["Template", "deployments", "deployments_in", "deployments_in_app"]

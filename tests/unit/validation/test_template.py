@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.validation import Deployment, Finding, UnresolvedError, judge
 from holdfast.validation.cloudformation import Template
-from holdfast.validation.from_template import deployments_in, deployments_in_app
+from holdfast.validation.from_template import deployments_in_app
 
 CASES = Path(__file__).parents[2] / "cases" / "templates"
 SCRIPTS = {"a" * 64: {"on_create.sh": "#!/bin/bash\ntrue\n"}}
@@ -116,18 +116,18 @@ def test_one_deployment_per_cluster() -> None:
     body = template("eight-defects.clean")
     body["Resources"]["Another"] = copy.deepcopy(body["Resources"]["Cluster"])
 
-    assert [found.path for found in deployments_in(body)] == [
+    assert [found.path for found in deployments_in_app([Template(body=body)])] == [
         "Resources.Cluster.Properties",
         "Resources.Another.Properties",
     ]
 
 
 def test_a_template_without_a_cluster_has_no_deployment() -> None:
-    assert deployments_in({"Resources": {"Vpc": {"Type": "AWS::EC2::VPC"}}}) == []
+    assert deployments_in_app([Template(body={"Resources": {"Vpc": {"Type": "AWS::EC2::VPC"}}})]) == []
 
 
 def test_paths_begin_with_the_path_of_the_template() -> None:
-    (found,) = deployments_in(template("eight-defects.clean"), path="app/Demo.template.json")
+    (found,) = deployments_in_app([Template(body=template("eight-defects.clean"), path="app/Demo.template.json")])
 
     assert found.cluster.at("name") == "app/Demo.template.json#Resources.Cluster.Properties.ClusterName"
 
@@ -314,7 +314,7 @@ def test_a_file_system_of_another_cluster_is_none_of_this_one() -> None:
     for group in other["Properties"]["InstanceGroups"]:
         group.pop("InstanceStorageConfigs")
     body["Resources"]["Another"] = other
-    first, second = deployments_in(body)
+    first, second = deployments_in_app([Template(body=body)])
 
     assert [item.id for item in first.lustre_file_systems] == ["Lustre"]
     assert second.lustre_file_systems == ()

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.validation import Finding, judge
-from holdfast.validation.from_template import deployments_in
+from holdfast.validation.cloudformation import Template
+from holdfast.validation.from_template import deployments_in_app
 
 CASES = Path(__file__).parents[2] / "cases" / "templates"
 TEMPLATES: dict[str, dict[str, Any]] = {
@@ -98,7 +99,7 @@ def has(holder: Any, key: str | int) -> bool:
 
 
 def findings(template: dict[str, Any]) -> list[Finding]:
-    (deployment,) = deployments_in(template, region="us-west-2", account="111122223333")
+    (deployment,) = deployments_in_app([Template(body=template, region="us-west-2", account="111122223333")])
     return judge(deployment)
 
 
