@@ -22,7 +22,8 @@ _AWS = """\
 # The AWS CLI from PyPI, in an environment of its own. sudo empties the environment: what is not set is in a file.
 python=/opt/holdfast/env/share/holdfast/aws-cli/bin/python
 if [ ! -x $python ]; then
-    echo "aws: not installed: make setup, or an environment with awscli at share/holdfast/aws-cli of Holdfast's" >&2
+    echo "aws: not installed. On the machine, beside its checkout: make setup. Elsewhere, with Holdfast's environment" \\
+        "active: python3 -m venv \\$VIRTUAL_ENV/share/holdfast/aws-cli, then its bin/pip install awscli" >&2
     exit 127
 fi
 if [ -r /etc/holdfast/aws ]; then
