@@ -1,5 +1,6 @@
 """The folder ``constructs/`` has the name of a PyPI package that the CDK imports: docs/adr/0001."""
 
+import ast
 import importlib
 from pathlib import Path
 
@@ -38,6 +39,28 @@ def test_what_repeats_the_package_roots_has_all_of_them() -> None:
     assert set(roots) <= set(tools["pytest"]["ini_options"]["pythonpath"])
     assert set(roots) <= set(tools["mypy"]["mypy_path"])
     assert set(roots) <= set(tools["ruff"]["src"])
+
+
+def test_mypy_reads_the_modules_of_the_cdk_that_are_imported(repository: Path) -> None:
+    sources = [
+        repository / "app.py",
+        *(file for root in ("constructs", "stacks") for file in repository.glob(f"{root}/**/*.py")),
+    ]
+    imported = {
+        f"aws_cdk.{alias.name}" if node.module == "aws_cdk" else node.module
+        for file in sources
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "aws_cdk"
+        for alias in node.names
+        if node.module != "aws_cdk" or alias.name.islower()
+    }
+    (read,) = [
+        {*override["module"]}
+        for override in settings()["tool"]["mypy"]["overrides"]
+        if override.get("follow_imports") == "normal"
+    ]
+
+    assert read == {"aws_cdk", *imported}
 
 
 def test_no_test_folder_is_a_package(repository: Path) -> None:
