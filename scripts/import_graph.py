@@ -1,7 +1,8 @@
 """Packages of this repository and their imports, read from the source."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def modules_below(roots: Iterable[Path]) -> dict[str, Path]:
 def imports_of(file: Path, *, importer: str, modules: Mapping[str, Path]) -> Iterator[Import]:
     """Imports of a file; ``modules`` distinguishes a module of a package from a name in it."""
     package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
-    for node, waits, typing in _statements(ast.parse(file.read_text()).body):
+    for node, waits, typing in _import_statements(file):
         for module in _named(node, package=package, modules=modules):
             yield Import(file=file, line=node.lineno, importer=importer, module=module, waits=waits, typing=typing)
 
@@ -46,6 +47,11 @@ def imports_among(modules: Mapping[str, Path], *, files: Iterable[Path] = ()) ->
         for one in imports_of(file, importer=names.get(file, ""), modules=modules):
             if one.module in modules:
                 yield one
+
+
+@functools.cache
+def _import_statements(file: Path) -> Sequence[tuple[ast.Import | ast.ImportFrom, bool, bool]]:
+    return tuple(_statements(ast.parse(file.read_text()).body))
 
 
 def _statements(
