@@ -8,21 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import holdfast
 
 from holdfast.cli.submission import check_job_file
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud, LocalCloudError, from_environment
-
-
-def holdfast(*arguments: str, home: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
-        env={"HOLDFAST_HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
 
 
 def test_a_command_without_anything_up_says_how_to_start(tmp_path: Path) -> None:
