@@ -83,7 +83,7 @@ def test_a_disk_is_not_slow_where_the_machine_is_busy(core: int) -> None:
     disk = import_module("holdfast_agent.burn_in.burn_in").disk
     calm = disk(seconds=0.4, folder=SHM).figures
     with contextlib.ExitStack() as stack:
-        for _ in range(16):
+        for _ in range(4):
             command = [sys.executable, "-c", BUSY, str(core)]
             one = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
             stack.callback(one.kill)

@@ -32,6 +32,12 @@ def template(tmp_path: Path, *, zones: list[str], of: dict[str, str], **network:
         return Template.from_stack(stack)
 
 
+@pytest.fixture(scope="module")
+def workers_apart(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """The workers in the second of three zones."""
+    return template(tmp_path_factory.mktemp("zones"), zones=ZONES, of={"workers": "us-west-2b"})
+
+
 def groups(found: Template) -> dict[str, dict[str, Any]]:
     (cluster,) = found.find_resources("AWS::SageMaker::Cluster").values()
     return {one["InstanceGroupName"]: one for one in cluster["Properties"]["InstanceGroups"]}
@@ -41,8 +47,8 @@ def resources(found: Template) -> dict[str, Any]:
     return dict(found.to_json()["Resources"])
 
 
-def test_each_further_zone_has_a_private_subnet_with_ways_out_and_its_group_is_in_it(tmp_path: Path) -> None:
-    found = template(tmp_path, zones=ZONES, of={"workers": "us-west-2b"})
+def test_each_further_zone_has_a_private_subnet_with_ways_out_and_its_group_is_in_it(workers_apart: Template) -> None:
+    found = workers_apart
     subnets = {
         one["Properties"]["CidrBlock"]: (name, one["Properties"]["AvailabilityZone"])
         for name, one in found.find_resources("AWS::EC2::Subnet").items()
@@ -88,11 +94,10 @@ def test_a_further_zone_changes_no_resource_that_is_there(tmp_path: Path) -> Non
     }
 
 
-def test_the_file_system_stays_in_the_first_zone(tmp_path: Path) -> None:
-    found = template(tmp_path, zones=ZONES, of={"workers": "us-west-2b"})
-    (lustre,) = found.find_resources("AWS::FSx::FileSystem").values()
+def test_the_file_system_stays_in_the_first_zone(workers_apart: Template) -> None:
+    (lustre,) = workers_apart.find_resources("AWS::FSx::FileSystem").values()
     (subnet,) = lustre["Properties"]["SubnetIds"]
-    assert resources(found)[subnet["Ref"]]["Properties"]["AvailabilityZone"] == "us-west-2a"
+    assert resources(workers_apart)[subnet["Ref"]]["Properties"]["AvailabilityZone"] == "us-west-2a"
 
 
 def test_a_closed_network_has_no_way_out_in_a_further_zone_either(tmp_path: Path) -> None:

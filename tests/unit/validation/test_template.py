@@ -103,7 +103,13 @@ def test_the_clean_twin_has_neither_error_nor_warning(case: str) -> None:
     assert [str(finding) for finding in wrong(findings(f"{case}.clean"))] == []
 
 
-@pytest.mark.parametrize("case", sorted(path.stem for path in CASES.glob("*.json")))
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(name, marks=[pytest.mark.e2e] * (name != "eight-defects"))
+        for name in sorted(path.stem for path in CASES.glob("*.json"))
+    ],
+)
 def test_cfn_lint_prints_nothing_about_any_of_them(case: str) -> None:
     from cfnlint.api import ManualArgs, lint
 

@@ -67,7 +67,7 @@ def trusted(events: tuple[Event, ...]) -> list[dict[str, Any]]:
     "name", ["hand-over", "two-at-once", "breaker", "withdrawn", "rehearsal", "controller-restart"]
 )
 @given(st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_event_of_a_job_changes_anything_of_an_incident_but_what_is_marked(name: str, data: st.DataObject) -> None:
     events = log(name)
     more = data.draw(forged(events, kinds_of=st.sampled_from(KINDS)))
@@ -87,7 +87,7 @@ def test_no_event_of_a_job_changes_anything_of_an_incident_but_what_is_marked(na
 
 @pytest.mark.parametrize("name", ["rehearsal", "two-at-once"])
 @given(st.data())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_event_of_a_job_changes_the_rate_of_failures_or_how_long_detection_and_replacement_take(
     name: str, data: st.DataObject
 ) -> None:
