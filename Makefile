@@ -1,7 +1,8 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: always help setup system monitoring up up-eks down test tests lint quick unit integration e2e gpu bench lock schema docs clean
+.PHONY: always help setup system monitoring up up-eks down test tests tests-definition tests-units tests-integration \
+	lint quick unit integration e2e gpu bench lock schema docs clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -21,6 +22,9 @@ CONTAINERS := gcc libc6-dev libslurm-dev runc squashfs-tools
 MONITORING := prometheus prometheus-alertmanager
 # A test that no signal ends: its worker ends, and with it the run, since xdist would give that test to the next worker.
 STUCK := --max-worker-restart 0 -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true
+# Three runs of about the same CPU time, side by side with lint: a run collects and imports its own files only.
+DEFINITION := tests/snapshot $(addprefix tests/unit/,constructs importing repository stacks updates validation)
+OTHER_UNITS := $(filter-out $(DEFINITION),$(wildcard tests/unit/*))
 # What benchmarks start and share is no benchmark.
 BENCHMARKS ?= $(filter-out %_program.py %workload.py,$(wildcard benchmarks/*.py))
 
@@ -74,11 +78,20 @@ down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` ma
 	@$(VENV)/bin/holdfast down
 
 test: setup monitoring ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(MAKE) --no-print-directory -j 2 lint tests # mypy has one core's worth of work
+	@echo "lint and three runs of tests; each is shown when it has ended"
+	@$(MAKE) --no-print-directory --output-sync=target -j 4 lint tests
 
-tests: $(VENV)/.torch
-	@env -u MAKEFLAGS $(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder $(STUCK) \
-		tests/gpu tests/integration tests/snapshot tests/unit # short files last
+tests: tests-integration tests-definition tests-units
+
+tests-integration: $(VENV)/.torch
+	@env -u MAKEFLAGS $(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder $(STUCK) \
+		tests/gpu tests/integration
+
+tests-definition: $(VENV)/.torch
+	@env -u MAKEFLAGS $(PYTHON) -m pytest -q $(STUCK) $(DEFINITION)
+
+tests-units: $(VENV)/.torch
+	@env -u MAKEFLAGS $(PYTHON) -m pytest -q $(STUCK) $(OTHER_UNITS)
 
 lint: $(VENV)/.torch
 	@ruff check .
