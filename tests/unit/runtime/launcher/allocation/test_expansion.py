@@ -92,6 +92,7 @@ class Leader:
             "salloc": "echo salloc: Granted job allocation 9",
             "sbatch": "cat > script; echo 9",
             "srun": "true",
+            "scancel": "true",
         }.items():
             (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {folder}/asked\n{body}\n')
             (folder / name).chmod(0o755)
