@@ -22,7 +22,7 @@ _AWS = """\
 # The AWS CLI from PyPI, in an environment of its own. sudo empties the environment: what is not set is in a file.
 python=/opt/holdfast/env/share/holdfast/aws-cli/bin/python
 if [ ! -x $python ]; then
-    echo "aws: not installed. On the machine, beside its checkout: make setup. Elsewhere, with Holdfast's environment" \\
+    echo "aws: not installed. On the machine, in its checkout: make setup. Elsewhere, with Holdfast's environment" \\
         "active: python3 -m venv \\$VIRTUAL_ENV/share/holdfast/aws-cli, then its bin/pip install awscli" >&2
     exit 127
 fi
