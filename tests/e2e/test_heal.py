@@ -104,18 +104,24 @@ def test_one_during_a_replacement_waits_for_nobody_and_one_on_a_node_that_is_rep
         assert (found["state"], found["steps_lost"]) == ("repaired", 0)
 
 
-def test_an_agent_that_is_killed_in_mid_incident_loses_and_doubles_no_verdict(cluster: Cluster) -> None:
+@pytest.mark.parametrize(("whose", "each_s"), [("the node's", 0.7), ("the decider's", 1.7)])
+def test_an_agent_that_is_killed_in_mid_incident_loses_and_doubles_nothing(
+    cluster: Cluster, whose: str, each_s: float
+) -> None:
     node, began_ns = cluster.busy()[-1], time.time_ns()
+    killed = cluster.node(node) if whose == "the node's" else cluster.controller()
     cluster.run("inject", node, "xid-79")
     for _ in range(3):
-        cluster.node(node).run(["pkill", "-KILL", "-f", "holdfast-agent run"], timeout_s=10)
-        time.sleep(0.7)
+        killed.run(["pkill", "-KILL", "-f", "holdfast-agent run"], timeout_s=10)
+        time.sleep(each_s)
     found = cluster.healed(node, since_ns=began_ns)
-    print(f"\nkilled three times: {figures(found)}")
+    print(f"\n{whose} agent killed three times: {figures(found)}")
     assert (found["state"], found["steps_lost"]) == ("repaired", 0)
     assert len(cluster.kinds("verdict", since_ns=began_ns, node=node)) == 1
     asked = [one["detail"]["way"] for one in cluster.kinds("remedy_requested", since_ns=began_ns, node=node)]
+    assert asked.count("runtime") == 1
     assert asked.count("slurm") == 1
+    assert len(cluster.kinds("node_replacing", since_ns=began_ns, node=node)) == 1
 
 
 def test_slurms_controller_that_does_not_answer_is_waited_for(cluster: Cluster) -> None:

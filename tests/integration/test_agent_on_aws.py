@@ -13,15 +13,18 @@ import boto3
 import pytest
 from footing import ready_network, service_role
 from ports import free_port
+from simulated_nodes import Board, Marks
 from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.home import keys_of
 from holdfast_agent.aws import LOGS, SAGEMAKER, Api, AwsError, Settings
 from holdfast_agent.controller import ClusterPoller
-from holdfast_agent.remedies import Hands, Mark, RemedySettings, Request, Stage, View
+from holdfast_agent.remedies import ApiRequests, RefusedError
 from holdfast_agent.shipping import EventShipper, LogStream
 from holdfast_agent.slurm import Program
+from holdfast_common import Remedy, When
+from holdfast_common.decisions import NodeState, Report
 
 GROUP = "/holdfast/lab/events"
 
@@ -237,19 +240,6 @@ def test_keys_that_are_none_are_refused_by_name(cloud: Cloud) -> None:
     assert caught.value.status in (400, 403)
 
 
-class Book:
-    """Marked as one that goes."""
-
-    def look(self) -> View:
-        return View(me="w", nodes=2, marks=(Mark(node="w", stage=Stage.ASKED),))
-
-    def write(self, stage: Stage, remedy: str, fault: str = "") -> None: ...
-
-    def asked(self, remedy: str) -> None: ...
-
-    def clear(self) -> None: ...
-
-
 def test_hyperpod_is_asked_by_its_api_and_in_use_is_under_way(cloud: Cloud, tmp_path: Path) -> None:
     instances = cloud.cluster()
     config = tmp_path / "resource_config.json"
@@ -270,13 +260,15 @@ def test_hyperpod_is_asked_by_its_api_and_in_use_is_under_way(cloud: Cloud, tmp_
     assert {one.status for one in seen.instances or ()} == {"Running"}
     assert (seen.records, seen.has_control_plane_events) == ((), False)
 
-    def ask(instance_id: str, remedy: str = "replace") -> tuple[str, str]:
-        from holdfast_agent.remedies import ApiAsker
+    requests = ApiRequests(Marks(Board(["w"])), cluster="lab", api=lambda: api)
 
-        settings = RemedySettings(mode="act", way="api", cluster="lab", host="w", instance_id=instance_id)
-        hands = Hands(settings=settings, book=Book(), asker=ApiAsker(settings=settings, api=api))
-        answer = hands.do(Request(number=1, deed="ask", remedy=remedy))
-        return answer.outcome, answer.why
+    def ask(instance_id: str) -> tuple[str, str]:
+        report = Report("i1", "gpu-lost", Remedy.REPLACE, When.NOW, instance=instance_id)
+        try:
+            requests.ask(NodeState("w", report=report), "replace")
+        except RefusedError as error:
+            return "in-use" if error.in_use else "refused", str(error)
+        return "done", ""
 
     by_group = {one["InstanceGroupName"]: one["InstanceId"] for one in instances}
     assert ask("i-00000000000000000")[0] == "refused"

@@ -14,12 +14,11 @@ from operated_jobs import POD_SPEC
 from waiting import eventually
 
 from distributions import ROOT
-from holdfast_common import JOB_API, JOB_PLURAL, KubernetesError
+from holdfast_common import JOB_API, JOB_PLURAL, KubernetesError, Lease
 from holdfast_operator.driver import (
     Cache,
     ClusterAccess,
     HyperPodReconciler,
-    Lease,
     Progress,
     Reconciler,
     check_definition,
@@ -300,7 +299,14 @@ def test_one_of_two_operators_holds_the_lease_and_the_other_takes_it_when_it_no_
 ) -> None:
     clock = [100.0]
     first, second = (
-        Lease(operator.access, identity=name, report=operator.lines.append, clock=lambda: clock[0])
+        Lease(
+            operator.access.client,
+            name="holdfast-operator",
+            namespace=operator.access.namespace,
+            identity=name,
+            report=operator.lines.append,
+            clock=lambda: clock[0],
+        )
         for name in ("a", "b")
     )
     first.renew()

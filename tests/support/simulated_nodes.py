@@ -1,14 +1,20 @@
-"""Agents of many nodes with one board that all see, in virtual time: what the breaker and the plan are tried on."""
+"""Agents of many nodes and their deciders with one board of marks, in virtual time."""
 
 import heapq
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from holdfast_agent.launchers import JobReport
-from holdfast_agent.remedies import Answer, Job, Mark, Remediator, RemedySettings, Request, Stage, View
+from holdfast_agent.remedies import Decider, NodeMark, Remediator, RemedySettings
 from holdfast_agent.signals import Happening
+from holdfast_agent.slurm import SlurmError
 from holdfast_agent.verdicts import Evidence, Verdict
 from holdfast_common import Remedy, Severity, When, node_socket
+from holdfast_common.decisions import NodeState, Order, Report
+
+
+class KilledError(Exception):
+    """The process was killed before this access to the board."""
 
 
 class Board:
@@ -16,102 +22,138 @@ class Board:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
-        self.marks: dict[str, Mark] = {}
-        self.reasons: dict[str, str] = {}
+        self.reports: dict[str, Report] = {}
+        self.orders: dict[str, Order] = {}
+        self.requests: dict[str, str] = {}
         self.foreign: dict[str, str] = {}
-        self.jobs: dict[str, list[Job]] = {}
+        self.jobs: dict[str, list[frozenset[str]]] = {}
         self.now_s = 0.0
         self.deeds: list[tuple[str, str, str]] = []
-        self.away = False
-        self.is_blind = False
-        """What is asked for is not to be seen at the node, as with the API."""
+        """Node, deed and its subject: ask, force, requeue."""
+        self.away = self.is_blind = False
+        """is_blind: what is asked for is not to be seen at the node, as with the API."""
 
-    def view(self, me: str) -> View:
-        ours = me in self.marks and self.marks[me].stage is Stage.ASKED
-        asked = "" if self.is_blind else self.reasons.get(me, "")
-        return View(
-            me=me,
-            nodes=len(self.names),
-            marks=tuple(self.marks.values()),
-            now_s=1e9 + self.now_s,
-            jobs=tuple(self.jobs.get(me, [])),
-            foreign=self.foreign.get(me, ""),
-            asks=asked or ("replace" if "Action:Replace" in self.foreign.get(me, "") else ""),
-            is_asked=bool(ours and asked),
+    def state(self, name: str) -> NodeState:
+        if self.away:
+            raise SlurmError("slurmctld does not answer")
+        foreign = self.foreign.get(name, "")
+        request = "" if self.is_blind else self.requests.get(name, "")
+        return NodeState(
+            name=name,
+            report=self.reports.get(name),
+            order=self.orders.get(name),
+            request=request or ("replace" if "Action:Replace" in foreign else ""),
+            foreign=foreign,
+            jobs=tuple(self.jobs.get(name, ())),
         )
 
-    def do(self, me: str, request: Request) -> Answer:
-        answer: dict[str, Any] = {"number": request.number, "deed": request.deed}
-        if self.away:
-            return Answer(**answer, outcome="failed", why="slurmctld does not answer")
-        self.deeds.append((me, request.deed, request.remedy or request.subject))
-        if request.deed == "ask":
-            self.deeds += [(me, "requeue", task) for task in request.subject.split(",") if task]
-        view = self.view(me)
-        if request.deed == "claim":
-            if view.foreign:
-                return Answer(**answer, outcome="in-use" if view.asks else "refused", why=view.foreign, view=view)
-            if view.is_asked:
-                return Answer(**answer, outcome="in-use", why="request already pending for this node", view=view)
-            if me not in self.marks or self.marks[me].stage is not Stage.ALLOW:
-                self._mark(me, Stage.CLAIM)
-        elif request.deed == "go":
-            self._mark(me, Stage.ASKED)
-        elif request.deed == "refuse":
-            self._mark(me, Stage.REFUSED)
-        elif request.deed == "clear":
-            self.marks.pop(me, None)
-        elif request.deed in ("ask", "force"):
-            self.reasons[me] = request.remedy
-        elif request.deed == "reset":
-            return Answer(**answer, outcome="refused", why="nvidia-smi: no such program")
-        return Answer(**answer, outcome="done", view=view if request.deed in ("look", "claim") else None)
-
-    def _mark(self, me: str, stage: Stage) -> None:
-        self.marks[me] = Mark(node=me, stage=stage, since_s=1e9 + self.now_s)
+    def asked(self) -> list[str]:
+        return [node for node, deed, _ in self.deeds if deed == "ask"]
 
 
-class Hands:
-    """Of one node: requests take effect after ``before_s``, answers arrive ``after_s`` later."""
+class Marks:
+    """Marks as one process reads and writes them; ``kill_at`` counts its accesses down."""
 
-    def __init__(self, board: Board, name: str, *, before_s: float = 0.0, after_s: float = 0.0) -> None:
-        self.board, self.name, self.before_s, self.after_s = board, name, before_s, after_s
-        self.due: list[tuple[float, Request]] = []
-        self.ready: list[tuple[float, Answer]] = []
+    def __init__(self, board: Board, name: str = "") -> None:
+        self.board, self.name = board, name
+        self.kill_at = -1
+        self.between: Callable[[], None] = lambda: None
 
-    def send(self, request: Request, *, boot_s: float) -> None:
-        self.due.append((boot_s + self.before_s, request))
+    def _access(self) -> None:
+        self.between()
+        if self.board.away:
+            raise SlurmError("slurmctld does not answer")
+        if self.kill_at == 0:
+            self.kill_at = -1
+            raise KilledError
+        self.kill_at -= 1
 
-    def receive(self, *, boot_s: float) -> tuple[Answer, ...]:
-        found = tuple(answer for time_s, answer in self.ready if time_s <= boot_s)
-        self.ready = [one for one in self.ready if one[0] > boot_s]
-        return found
+    def look(self) -> list[NodeState]:
+        self._access()
+        return [self.board.state(name) for name in self.board.names]
 
-    def act(self, now_s: float) -> None:
-        for time_s, request in [*self.due]:
-            if time_s <= now_s:
-                self.due.remove((time_s, request))
-                self.ready.append((now_s + self.after_s, self.board.do(self.name, request)))
+    def own(self) -> NodeState:
+        self._access()
+        return self.board.state(self.name)
 
-    def close(self) -> None: ...
+    def report(self, report: Report | None) -> None:
+        self._access()
+        if report is None:
+            self.board.reports.pop(self.name, None)
+        else:
+            self.board.reports[self.name] = Report.from_json(report.to_json()) or report
+
+    def write(self, node: NodeState, order: Order | None) -> None:
+        self._access()
+        if order is None:
+            self.board.orders.pop(node.name, None)
+        else:
+            self.board.orders[node.name] = Order.from_text(order.to_text()) or order
+
+    def ask(self, node: NodeState, remedy: str) -> None:
+        self._access()
+        if self.board.requests.get(node.name) != remedy:  # one that stands is left as it is
+            self.board.deeds.append((node.name, "ask", remedy))
+        self.board.requests[node.name] = remedy
+
+    def force(self, node: NodeState, remedy: str) -> None:
+        self._access()
+        self.board.deeds.append((node.name, "force", remedy))
+
+    def requeue(self, node: NodeState, task: str) -> None:
+        self._access()
+        self.board.deeds.append((node.name, "requeue", task))
+
+
+class Controller:
+    """A decider, as its thread runs it."""
+
+    def __init__(self, board: Board, *, share: float, way: str = "slurm") -> None:
+        self.board, self.told = board, list[Happening]()
+        self._settings = RemedySettings(mode="act", way=way, share=share, host="controller")
+        self.marks = Marks(board)
+        self.restart()
+
+    def restart(self) -> None:
+        """Start a successor, which has no memory but the marks."""
+        self._decider = Decider(
+            settings=self._settings,
+            marks=self.marks,
+            report=self.told.append,
+            clock=lambda: 1e9 + self.board.now_s,
+        )
+
+    def consider(self) -> None:
+        try:
+            while self._decider.look():
+                pass
+        except SlurmError:
+            pass
+        except KilledError:
+            self.restart()
 
 
 class Agent:
     """The remedies of one node, as its service would call them."""
 
-    def __init__(self, board: Board, name: str, *, share: float = 0.1, way: str = "slurm", **more: Any) -> None:
+    def __init__(self, board: Board, name: str, *, way: str = "slurm", marks: Any = None, **more: Any) -> None:
         self.board, self.name = board, name
-        self.settings = RemedySettings(mode=more.pop("mode", "act"), way=way, share=share, host=name, **more)
-        self.hands = Hands(board, name)
-        self.told: list[Happening] = []
+        self.settings = RemedySettings(
+            mode=more.pop("mode", "act"), way=way, host=name, instance_id=f"i-{name}", **more
+        )
+        self.own: list[Happening] = []
         self.orders: list[tuple[JobReport, node_socket.Command]] = []
         self.jobs: list[JobReport] = []
         self.answers: list[tuple[JobReport, node_socket.Answer]] = []
         self.verdicts: list[Verdict] = []
-        self.remediator = self._new()
+        self.marks = marks or Marks(board, name)
+        self._new()
 
-    def _new(self) -> Remediator:
-        return Remediator(settings=self.settings, tell=self._tell, boot_s=self.board.now_s, hands=self.hands)
+    def _new(self) -> None:
+        self.mark: NodeMark = ThreadlessMark(marks=self.marks)
+        self.remediator: Remediator = Remediator(
+            settings=self.settings, tell=self._tell, boot_s=self.board.now_s, mark=self.mark, reset=lambda _: lambda: 1
+        )
 
     def _tell(self, job: JobReport, command: node_socket.Command) -> bool:
         self.orders.append((job, command))
@@ -120,38 +162,48 @@ class Agent:
     def kill(self) -> None:
         """SIGKILL, and started again from the last snapshot."""
         snapshot = self.remediator.snapshot()
-        before = self.hands
-        self.hands = Hands(self.board, self.name, before_s=before.before_s, after_s=before.after_s)
-        self.remediator = self._new()
+        self._new()
         assert self.remediator.restore(snapshot)
+
+    def reboot(self) -> None:
+        """Start without a memory; the mark of the earlier boot is still there."""
+        self._new()
 
     def accuse(self, **more: Any) -> None:
         self.verdicts.append(verdict(**more))
 
     def consider(self) -> None:
-        self.hands.act(self.board.now_s)
         verdicts, self.verdicts = self.verdicts, []
         answers, self.answers = self.answers, []
-        now = self.board.now_s
-        self.told += self.remediator.consider(verdicts, jobs=self.jobs, boot_s=now, answers=answers)
+        self.own += self.remediator.consider(verdicts, jobs=self.jobs, boot_s=self.board.now_s, answers=answers)
+        self.mark.look()
 
     def kinds(self, kind: str) -> list[Happening]:
-        return [one for one in self.told if one.kind == kind]
+        return [one for one in self.own if one.kind == kind]
+
+
+class ThreadlessMark(NodeMark):
+    def want(self, report: Report | None) -> None:
+        self._wanted = report
 
 
 def run(
-    agents: Sequence[Agent], *, for_s: float, each_s: float = 0.25, at: Callable[[float], None] | None = None
+    parts: Sequence[Agent | Controller],
+    *,
+    for_s: float,
+    each_s: float = 1.0,
+    at: Callable[[float], None] | None = None,
 ) -> None:
-    """Let time pass; every agent looks every ``each_s``, the first ones first."""
-    board = agents[0].board
+    """Let time pass; every part looks every ``each_s``, the first ones first."""
+    board = parts[0].board
     until = board.now_s + for_s
-    queue = [(board.now_s, number) for number in range(len(agents))]
+    queue = [(board.now_s, number) for number in range(len(parts))]
     heapq.heapify(queue)
     while queue[0][0] <= until:
         board.now_s, number = heapq.heappop(queue)
         if at is not None:
             at(board.now_s)
-        agents[number].consider()
+        parts[number].consider()
         heapq.heappush(queue, (board.now_s + each_s, number))
     board.now_s = until
 

@@ -21,6 +21,7 @@ from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
+    from holdfast_common.decisions import Elastic, Waiting, elastic_nodes, shares
     from holdfast_common.detectors_lost import LostDetector, LostDetectors, lost_detectors
     from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
         KubernetesError,
         kubernetes_trust,
     )
-    from holdfast_common.lending import Elastic, Waiting, elastic_nodes, shares
+    from holdfast_common.lease import Lease
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.stories import Stall
     from holdfast_common.texts import closest_word, plain, visible
@@ -68,6 +69,7 @@ __all__ = [
     "JobTimeline",
     "KubernetesClient",
     "KubernetesError",
+    "Lease",
     "LostDetector",
     "LostDetectors",
     "OrderedEvents",
@@ -116,8 +118,9 @@ _FROM = {
     **dict.fromkeys(("JOB_API", "JOB_GROUP", "JOB_INDEX_LABEL", "JOB_KIND", "JOB_LABEL"), "kubernetes"),
     **dict.fromkeys(("JOB_PLURAL", "JOB_VERSION", "NODE_HEALTH_LABEL"), "kubernetes"),
     **dict.fromkeys(("KubernetesClient", "KubernetesError", "kubernetes_trust"), "kubernetes"),
-    **dict.fromkeys(("Elastic", "Waiting", "elastic_nodes", "shares"), "lending"),
+    **dict.fromkeys(("Elastic", "Waiting", "elastic_nodes", "shares"), "decisions"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
+    "Lease": "lease",
     "Stall": "stories",
     **dict.fromkeys(("closest_word", "plain", "visible"), "texts"),
     **dict.fromkeys(("IncidentReader", "JobReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),

@@ -45,6 +45,7 @@ class SlurmNode:
     reason: str = ""
     reason_by: str = ""
     comment: str = ""
+    extra: str = ""
     boot_time: str = ""
 
     @property
@@ -102,6 +103,7 @@ def parse_nodes(text: str) -> "tuple[SlurmNode, ...]":
                 reason=reason,
                 reason_by=by,
                 comment=last.get("Comment", "").strip(),
+                extra=last.get("Extra", "").strip(),
                 boot_time="" if boot == "None" else boot,
             )
         )

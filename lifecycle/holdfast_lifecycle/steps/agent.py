@@ -58,8 +58,8 @@ def configuration(context: Context) -> dict[str, object]:
         "events.path": context.events_path,
         "shipping.enabled": True,
         "remedies.mode": "act" if health.acts else "observe",
-        # A controller and a login node are no nodes of Slurm's, and on EKS only pods may change labels.
-        "remedies.way": "slurm" if context.role == COMPUTE else "none",
+        # The controller's agent decides for all nodes; on EKS a Deployment does, and only pods write marks.
+        "remedies.way": "slurm" if context.role in (COMPUTE, CONTROLLER) else "none",
         "remedies.breaker_share": health.breaker_share,
         "controller.enabled": context.role == CONTROLLER,
         **({"lending.enabled": True} if context.lending and context.role == CONTROLLER else {}),

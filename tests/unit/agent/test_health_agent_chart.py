@@ -14,6 +14,7 @@ from kubernetes_schemas import MINORS, complaints
 
 from holdfast_agent.configuration import load
 
+AGENT, DECIDER = "holdfast-health-agent", "holdfast-health-agent-decider"
 IMAGE = "registry/health-agent@sha256:" + "0" * 64
 
 
@@ -29,8 +30,8 @@ def rendered(helm: Path, repository: Path, *settings: str, minor: str = "1.34") 
     return helm_template(helm, chart, *options, release="holdfast-health-agent", minor=minor)
 
 
-def the(kind: str, manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    (found,) = (one for one in manifests if one["kind"] == kind)
+def the(kind: str, manifests: Sequence[dict[str, Any]], name: str = AGENT) -> dict[str, Any]:
+    (found,) = (one for one in manifests if (one["kind"], one["metadata"]["name"]) == (kind, name))
     return found
 
 
@@ -51,16 +52,37 @@ def test_an_image_has_to_be_named(helm: Path, repository: Path) -> None:
     assert "image is needed" in done.stderr
 
 
-def test_its_service_account_marks_nodes_and_tells_events_and_nothing_else(manifests: list[dict[str, Any]]) -> None:
-    rules = the("ClusterRole", manifests)["rules"]
-    assert {(tuple(rule["resources"]), tuple(rule["verbs"])) for rule in rules} == {
-        (("nodes",), ("get", "list", "patch")),
-        (("nodes/status",), ("patch",)),
-        (("pods",), ("list",)),
-        (("events",), ("create", "list")),
+def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(" ".join(rule["resources"]), " ".join(rule["verbs"])) for rule in role["rules"]}
+
+
+def test_an_agent_writes_its_node_and_the_decider_alone_acts(
+    manifests: list[dict[str, Any]], helm: Path, repository: Path
+) -> None:
+    acting = rendered(helm, repository, "mode=act")
+    assert rights(the("ClusterRole", acting)) == {("nodes", "get patch")}
+    assert rights(the("ClusterRole", acting, DECIDER)) == {
+        ("nodes", "get list patch"),
+        ("nodes/status", "patch"),
+        ("pods", "list"),
+        ("events", "create list"),
     }
-    (subject,) = the("ClusterRoleBinding", manifests)["subjects"]
-    assert subject == {"kind": "ServiceAccount", "name": "holdfast-health-agent", "namespace": "holdfast-system"}
+    assert rights(the("Role", acting, DECIDER)) == {("leases", "create"), ("leases", "get patch")}
+    for name in (AGENT, DECIDER):
+        (subject,) = the("ClusterRoleBinding", acting, name)["subjects"]
+        assert subject == {"kind": "ServiceAccount", "name": name, "namespace": "holdfast-system"}
+    assert not [one for one in manifests if one["metadata"]["name"] == DECIDER], "whoever observes decides nothing"
+
+
+def test_the_decider_has_no_privilege_and_a_second_pod(helm: Path, repository: Path) -> None:
+    deployment = the("Deployment", rendered(helm, repository, "mode=act"), DECIDER)
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert deployment["spec"]["replicas"] == 2
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert not container["securityContext"]["allowPrivilegeEscalation"]
+    assert "hostPID" not in pod
+    assert [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume] == ["/var/log/holdfast"]
 
 
 @pytest.mark.parametrize(("status", "alive"), [(0, True), (1, True), (2, False)])
@@ -83,6 +105,7 @@ def test_a_token_changes_the_node_of_its_own_pod_alone(
     assert policy["matchConstraints"]["resourceRules"][0]["resources"] == ["nodes", "nodes/status"]
     assert "system:serviceaccount:holdfast-system:holdfast-health-agent" in policy["matchConditions"][0]["expression"]
     assert "name == object.metadata.name" in policy["validations"][0]["expression"]
+    assert 'key == "health.holdfast/verdict"' in policy["validations"][1]["expression"]
     assert the("ValidatingAdmissionPolicyBinding", manifests)["spec"]["validationActions"] == ["Deny"]
     without = rendered(helm, repository, "ownNodeOnly=false")
     assert not [one for one in without if "Policy" in one["kind"]]

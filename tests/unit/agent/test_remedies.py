@@ -1,4 +1,4 @@
-"""What follows from verdicts, in virtual time: claimed, handed over, asked for, and left alone where nothing is due."""
+"""What follows from verdicts, in virtual time: claimed, handed over, requested; left alone where nothing is due."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,128 +7,137 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_nodes import Agent, Board, job, run
+from simulated_nodes import Agent, Board, Controller, job, run
 
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.launchers import JobReport
-from holdfast_agent.remedies import (
-    Hands,
-    Job,
-    Mark,
-    RemedySettings,
-    Request,
-    Stage,
-    WordsError,
-    parse_request,
-)
+from holdfast_agent.remedies import RefusedError, RemedySettings, SlurmMarks
+from holdfast_agent.signals import Happening
 from holdfast_agent.slurm import Program
 from holdfast_common import Remedy, Severity, When, kinds, node_socket
+from holdfast_common.decisions import NodeState, Order, Report, Stage, decide
 
 NAMES = [f"worker-{number}" for number in range(5)]
 
 
-def agents(share: float, *, names: list[str] = NAMES, **more: Any) -> tuple[Board, list[Agent]]:
-    board = Board(names)
-    return board, [Agent(board, name, share=share, **more) for name in names]
+class World:
+    """Agents, one decider, and the board between them."""
 
+    def __init__(self, share: float = 1.0, *, names: Sequence[str] = NAMES, way: str = "slurm", **more: Any) -> None:
+        self.board = Board(names)
+        self.agents = [Agent(self.board, name, way=way, **more) for name in names]
+        self.one = self.agents[0]
+        self.decider = Controller(self.board, share=share, way=way)
 
-def asked(board: Board) -> list[str]:
-    return [node for node, deed, _ in board.deeds if deed == "ask"]
+    def run(self, for_s: float, **more: Any) -> None:
+        run([*self.agents, self.decider], for_s=for_s, **more)
+
+    def told(self, kind: str = "") -> list[Happening]:
+        return [one for one in [*self.one.own, *self.decider.told] if kind in ("", one.kind)]
+
+    def refusals(self) -> list[Any]:
+        return [one.detail["why"] for one in self.told(kinds.REMEDY_REFUSED)]
+
+    def deeds(self, *deeds: str) -> list[tuple[str, str]]:
+        return [(deed, subject) for _, deed, subject in self.board.deeds if not deeds or deed in deeds]
+
+    def answer(self, outcome: str, **more: Any) -> None:
+        before, order = self.one.orders[-1]
+        self.one.answers = [(before, node_socket.Answer(order.id, "hand-over", outcome, **more))]
 
 
 # --- the breaker
 
 
 def test_of_four_of_five_accused_at_once_the_breaker_lets_one_go() -> None:
-    board, all_of_them = agents(0.1)
-    for one in all_of_them[:4]:
+    world = World(0.1)
+    for one in world.agents[:4]:
         one.accuse()
-    run(all_of_them, for_s=600)
-    assert asked(board) == ["worker-0"]
-    refused = [one.name for one in all_of_them if one.kinds(kinds.REMEDY_REFUSED)]
-    assert refused == ["worker-1", "worker-2", "worker-3"]
-    for one in all_of_them[1:4]:
-        told = one.kinds(kinds.REMEDY_REFUSED)
-        assert len(told) == 1, "once, not each second"
-        assert told[0].detail["why"] == "breaker"
-        assert "worker-0 of 5 nodes within an hour" in told[0].evidence
+    world.run(600)
+    assert world.board.asked() == ["worker-0"]
+    refused = [one for one in world.decider.told if one.kind == kinds.REMEDY_REFUSED]
+    assert [one.detail["host"] for one in refused] == ["worker-1", "worker-2", "worker-3"], "once, not each second"
+    assert {(one.detail["why"], one.node) for one in refused} == {("breaker", f"i-worker-{n}") for n in (1, 2, 3)}
+    assert all("worker-0 of 5 nodes within an hour" in one.evidence for one in refused)
 
 
 def test_with_a_share_of_one_everybody_goes_and_nobody_waits() -> None:
-    board, all_of_them = agents(1.0)
-    for one in all_of_them:
+    world = World()
+    for one in world.agents:
         one.accuse()
-    run(all_of_them, for_s=6)
-    assert sorted(asked(board)) == NAMES
+    world.run(8)
+    assert sorted(world.board.asked()) == NAMES
 
 
 @given(
-    size=st.integers(1, 12),
+    size=st.integers(1, 8),
     share=st.sampled_from([0.0, 0.1, 0.2, 0.34, 0.5]),
-    data=st.data(),
+    turns=st.lists(st.integers(0, 30), max_size=60),
+    starts=st.lists(st.sampled_from([0.0, 0.0, 1.0, 5.0, 60.0]), min_size=8, max_size=8),
 )
-def test_however_slow_anybody_is_never_more_go_than_may(size: int, share: float, data: st.DataObject) -> None:
-    board, all_of_them = agents(share, names=[f"n{number:02}" for number in range(size)])
-    most = max(1, int(size * share + 1e-9))
-    starts = {}
-    for one in all_of_them:
-        one.hands.before_s = data.draw(st.sampled_from([0.0, 0.3, 1.0, 4.0, 9.0]))
-        one.hands.after_s = data.draw(st.sampled_from([0.0, 0.3, 4.0]))
-        starts[one.name] = data.draw(st.sampled_from([0.0, 0.1, 1.0, 2.0, 5.0, 60.0]))
+def test_however_two_deciders_meet_never_more_go_than_may(
+    size: int, share: float, turns: list[int], starts: list[float]
+) -> None:
+    """Whenever one reads or writes, the other may have done any of its own passes in between."""
+    world = World(share, names=[f"n{number}" for number in range(size)])
+    other = Controller(world.board, share=share)
+    left = list(turns)
+
+    def between() -> None:
+        if left and left.pop(0) % 3 == 0:
+            world.decider.marks.between, before = (lambda: None), world.decider.marks.between
+            other.consider()
+            world.decider.marks.between = before
+
+    world.decider.marks.between = between
+    pending = dict(zip(world.agents, starts, strict=False))
 
     def accuse(now_s: float) -> None:
-        for one in all_of_them:
-            if starts.get(one.name, 1e9) <= now_s:
-                del starts[one.name]
-                one.accuse()
+        for one in [one for one, at_s in pending.items() if at_s <= now_s]:
+            del pending[one]
+            one.accuse()
 
-    run(all_of_them, for_s=400, each_s=0.5, at=accuse)
-    assert 1 <= len(set(asked(board))) <= most
-
-
-@pytest.mark.parametrize("later_s", [9.0, 9.75, 10.5, 12.0, 13.25])
-def test_a_mark_that_arrives_late_lets_no_second_one_go(later_s: float) -> None:
-    """The slow one is ruled to go before the quick one, whose name is smaller, claims; and marks that after it."""
-    board, (quick, slow, *_) = agents(0.1)
-    slow.hands.before_s = 4.0
-    slow.accuse()
-    run([slow, quick], for_s=later_s)
-    assert board.marks.get("worker-0") is None
-    quick.accuse()
-    run([slow, quick], for_s=600)
-    assert len(asked(board)) == 1
+    run([*world.agents, world.decider, other], for_s=200, at=accuse)
+    asked = world.board.asked()
+    assert 1 <= len(set(asked)) <= max(1, int(size * share + 1e-9))
+    assert len(asked) == len(set(asked)), "nothing is requested twice"
 
 
 def test_an_hour_later_there_is_room_but_a_person_has_to_look() -> None:
-    board, all_of_them = agents(0.1)
-    for one in all_of_them[:2]:
+    world = World(0.1)
+    for one in world.agents[:2]:
         one.accuse()
-    run(all_of_them, for_s=3 * 3600, each_s=5)
-    assert asked(board) == ["worker-0"]
-    board.marks["worker-1"] = Mark(node="worker-1", stage=Stage.ALLOW)
-    run(all_of_them, for_s=60)
-    assert asked(board) == ["worker-0", "worker-1"]
+    world.run(3 * 3600, each_s=10)
+    assert world.board.asked() == ["worker-0"]
+    world.board.orders["worker-1"] = Order(Stage.ALLOW)
+    world.run(60)
+    assert world.board.asked() == ["worker-0", "worker-1"]
 
 
-def test_an_agent_that_ended_with_a_claim_holds_up_nobody_for_ever() -> None:
-    board, all_of_them = agents(0.1)
-    board.marks["worker-0"] = Mark(node="worker-0", stage=Stage.CLAIM, since_s=1e9)
-    all_of_them[1].accuse()
-    run(all_of_them, for_s=60)
-    assert asked(board) == []
-    run(all_of_them, for_s=120)
-    assert asked(board) == ["worker-1"]
+def test_claims_of_two_deciders_that_are_too_many_yield_and_one_goes() -> None:
+    world = World(0.1)
+    for name in NAMES[:2]:
+        world.board.orders[name] = Order(Stage.CLAIM, "replace", 1e9, "i1")
+    for one in world.agents[:2]:
+        one.accuse()
+    world.run(60)
+    assert len(world.board.asked()) == 1
 
 
-def test_a_verdict_that_is_withdrawn_while_others_come_first_leaves_no_mark() -> None:
-    board, all_of_them = agents(0.1)
-    board.marks["worker-0"] = Mark(node="worker-0", stage=Stage.CLAIM, since_s=1e9)
-    all_of_them[1].accuse()
-    run(all_of_them, for_s=20)
-    all_of_them[1].accuse(withdrawn=True)
-    run(all_of_them, for_s=400)
-    assert "worker-1" not in board.marks
-    assert asked(board) == []
+def test_a_node_that_leaves_for_hours_counts_for_as_long() -> None:
+    report = Report("i", "gpu-lost", Remedy.REPLACE, When.BOUNDARY)
+    going = NodeState("a", report=report, order=Order(Stage.GO, "replace", 0.0, "i"))
+    (step,) = decide([going, NodeState("b", report=report)], share=0.1, way="label", now_s=1e6)
+    assert (step.node, step.order and step.order.stage) == ("b", Stage.REFUSED)
+
+
+def test_a_node_that_others_request_counts() -> None:
+    world = World(0.1)
+    world.board.foreign["worker-3"] = "the node is IDLE+FAIL with the reason 'Action:Replace' (root), which is not ours"
+    world.one.accuse()
+    world.run(30)
+    assert world.board.asked() == []
+    assert world.refusals() == ["breaker"]
 
 
 # --- who is taken for what
@@ -145,11 +154,10 @@ def test_a_verdict_that_is_withdrawn_while_others_come_first_leaves_no_mark() ->
     ],
 )
 def test_what_is_no_fault_of_the_node_never_takes_it(more: dict[str, Any]) -> None:
-    board, (one, *_) = agents(1.0)
-    one.accuse(**more)
-    run([one], for_s=60)
-    assert board.deeds == []
-    assert one.told == []
+    world = World()
+    world.one.accuse(**more)
+    world.run(60)
+    assert (world.board.deeds, world.told(), world.board.reports) == ([], [], {})
 
 
 @pytest.mark.parametrize(
@@ -157,240 +165,270 @@ def test_what_is_no_fault_of_the_node_never_takes_it(more: dict[str, Any]) -> No
     [({"mode": "observe"}, "observe"), ({"way": "none"}, "no-way"), ({"is_controller": True}, "controller")],
 )
 def test_where_nothing_may_be_done_it_is_said_once_and_nothing_is_touched(settings: dict[str, Any], why: str) -> None:
-    board, (one, *_) = agents(1.0, **settings)
-    one.accuse()
-    run([one], for_s=60)
-    assert board.deeds == []
-    assert [told.detail["why"] for told in one.told] == [why]
-    assert one.told[0].kind == kinds.REMEDY_REFUSED
-    one.accuse(remedy=Remedy.REBOOT)
-    run([one], for_s=60)
-    assert len(one.told) == 2, "another remedy is said once more"
+    world = World(**settings)
+    world.one.accuse()
+    world.run(60)
+    assert (world.board.deeds, world.board.reports) == ([], {})
+    assert world.refusals() == [why]
+    world.one.accuse(remedy=Remedy.REBOOT)
+    world.run(60)
+    assert world.refusals() == [why, why], "another remedy is said once more"
 
 
-def test_of_several_faults_the_strongest_remedy_is_asked_for() -> None:
-    board, (one, *_) = agents(1.0)
-    one.accuse(incident="a", remedy=Remedy.REBOOT)
-    one.accuse(incident="b", remedy=Remedy.REPLACE)
-    run([one], for_s=10)
-    assert [subject for _, deed, subject in board.deeds if deed == "ask"] == ["replace"]
-    assert [told.detail["incident"] for told in one.kinds(kinds.REMEDY_REQUESTED)] == ["b"]
+def test_of_several_faults_the_strongest_remedy_is_requested() -> None:
+    world = World()
+    world.one.accuse(incident="a", remedy=Remedy.REBOOT)
+    world.one.accuse(incident="b", remedy=Remedy.REPLACE)
+    world.run(10)
+    assert world.deeds("ask") == [("ask", "replace")]
+    assert [told.detail["incident"] for told in world.told(kinds.REMEDY_REQUESTED)] == ["b"]
 
 
 def test_a_gpu_that_cannot_be_reset_is_a_reboot() -> None:
-    board, (one, *_) = agents(1.0)
-    one.accuse(remedy=Remedy.RESET_GPU)
-    run([one], for_s=20)
-    assert [(deed, subject) for _, deed, subject in board.deeds if deed in ("reset", "ask")] == [
-        ("reset", "0000:18:00"),
-        ("ask", "reboot"),
-    ]
+    world = World()
+    world.one.accuse(remedy=Remedy.RESET_GPU)
+    world.run(20)
+    assert world.deeds("ask") == [("ask", "reboot")]
 
 
 # --- hand-over first, the node second
 
 
-def test_ranks_leave_before_the_node_is_asked_for_and_their_task_is_requeued_after() -> None:
-    board, (one, *_) = agents(1.0)
-    one.jobs = [job()]
-    one.accuse()
-    run([one], for_s=8)
-    (order,) = one.orders
-    assert order[1].command == "hand-over"
-    assert asked(board) == [], "the ranks have not left"
-    one.answers = [(order[0], node_socket.Answer(order[1].id, "hand-over", "begun"))]
-    run([one], for_s=5)
-    assert asked(board) == []
-    done = node_socket.Answer(order[1].id, "hand-over", "done", ranks=(0,), step=9, seconds=0.4)
-    one.answers, one.jobs = [(order[0], done)], []
-    run([one], for_s=5)
-    assert [(deed, subject) for _, deed, subject in board.deeds if deed in ("ask", "requeue")] == [
-        ("ask", "replace"),
-        ("requeue", "13"),
-    ]
-    assert [(told.kind, told.detail.get("way")) for told in one.told] == [
+def test_ranks_leave_before_the_node_is_requested_and_their_task_is_requeued_after() -> None:
+    world = World()
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(8)
+    ((_, order),) = world.one.orders
+    assert order.command == "hand-over"
+    assert world.board.asked() == [], "the ranks have not left"
+    world.answer("begun")
+    world.run(5)
+    assert world.board.asked() == []
+    world.answer("done", ranks=(0,), step=9, seconds=0.4)
+    world.one.jobs = []
+    world.run(5)
+    assert world.deeds() == [("ask", "replace"), ("requeue", "13")]
+    assert [(told.kind, told.detail.get("way")) for told in world.told()] == [
         (kinds.REMEDY_REQUESTED, "runtime"),
         (kinds.HANDED_OVER, None),
         (kinds.REMEDY_REQUESTED, "slurm"),
     ]
 
 
+def test_no_rank_leaves_a_node_that_the_breaker_keeps() -> None:
+    """A mistaken verdict on all nodes evicts nobody."""
+    world = World(0.1)
+    for one in world.agents:
+        one.jobs = [job()]
+        one.accuse()
+    world.run(60)
+    assert [one.name for one in world.agents if one.orders] == ["worker-0"]
+
+
 def test_without_a_spare_a_fault_of_now_says_what_is_lost_and_goes_on() -> None:
-    board, (one, *_) = agents(1.0)
-    one.jobs = [job(spares=0)]
-    one.accuse()
-    run([one], for_s=10)
-    assert [order.command for _, order in one.orders] == ["abandon"], "before Slurm's SIGTERM, which ends a job"
-    (told,) = one.kinds(kinds.REMEDY_REQUESTED)
+    world = World()
+    world.one.jobs = [job(spares=0)]
+    world.one.accuse()
+    world.run(10)
+    assert [order.command for _, order in world.one.orders] == ["abandon"], "before Slurm's SIGTERM, which ends a job"
+    (told,) = world.told(kinds.REMEDY_REQUESTED)
     assert "job 12 loses its ranks on this node: no spare has capacity" in told.evidence
-    assert ("worker-0", "requeue", "13") in board.deeds
+    assert world.deeds("requeue") == [("requeue", "13")]
 
 
 @pytest.mark.parametrize("when", [When.NOW, When.BOUNDARY])
 @pytest.mark.parametrize("first", ["ours", "HyperPod's own agent"])
 def test_a_spare_on_the_node_ends_and_its_task_waits_elsewhere(when: When, first: str) -> None:
     """Slurm would keep a failed node for as long as the spare waits there."""
-    board, (one, *_) = agents(1.0)
+    world = World()
     if first != "ours":
-        board.foreign["worker-0"] = "the node is IDLE+FAIL with the reason 'Action:Replace' (root), which is not ours"
-    one.jobs = [job(ranks=0, spare=True)]
-    one.accuse(when=when)
-    run([one], for_s=20)
-    assert [order.command for _, order in one.orders] == ["abandon"]
-    assert ("worker-0", "requeue", "13") in board.deeds
-    assert not any("loses its ranks" in told.evidence for told in one.kinds(kinds.REMEDY_REQUESTED))
+        world.board.foreign["worker-0"] = "the node is IDLE+FAIL with the reason 'Action:Replace' (root), not ours"
+    world.one.jobs = [job(ranks=0, spare=True)]
+    world.one.accuse(when=when)
+    world.run(20)
+    assert [order.command for _, order in world.one.orders] == ["abandon"]
+    assert world.deeds("requeue") == [("requeue", "13")]
+    assert not any("loses its ranks" in told.evidence for told in world.told(kinds.REMEDY_REQUESTED))
 
 
 def test_a_hand_over_that_never_ends_does_not_keep_a_broken_node() -> None:
-    board, (one, *_) = agents(1.0)
-    one.jobs = [job()]
-    one.accuse()
-    run([one], for_s=50)
-    assert asked(board) == []
-    run([one], for_s=30)
-    assert asked(board) == ["worker-0"]
-    assert "did not leave in time" in one.kinds(kinds.REMEDY_REQUESTED)[-1].evidence
+    world = World()
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(50)
+    assert world.board.asked() == []
+    world.run(30)
+    assert world.board.asked() == ["worker-0"]
+    assert "did not leave in time" in world.told(kinds.REMEDY_REQUESTED)[-1].evidence
 
 
-def test_a_fault_that_can_wait_is_asked_for_at_once_on_slurm_which_waits_for_the_jobs() -> None:
-    board, (one, *_) = agents(1.0)
-    one.jobs = [job(spares=0)]
-    one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
-    run([one], for_s=30)
-    assert asked(board) == ["worker-0"]
-    assert ("worker-0", "requeue", "13") not in board.deeds, "the job goes on"
-    assert not any(deed == "force" for _, deed, _ in board.deeds)
+def test_a_fault_that_can_wait_is_requested_at_once_on_slurm_which_waits_for_the_jobs() -> None:
+    world = World()
+    world.one.jobs = [job(spares=0)]
+    world.one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
+    world.run(30)
+    assert world.deeds() == [("ask", "reboot")], "the job goes on"
 
 
 @pytest.mark.parametrize("way", ["label", "api"])
 def test_a_fault_that_can_wait_waits_where_the_node_would_be_taken_at_once(way: str) -> None:
-    board, (one, *_) = agents(1.0, way=way)
-    one.jobs = [job(spares=0)]
-    board.jobs["worker-0"] = [Job("12", "12_0", "13", "ubuntu")]
-    one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
-    run([one], for_s=3600, each_s=2)
-    assert asked(board) == []
-    one.jobs, board.jobs = [], {}
-    run([one], for_s=40)
-    assert asked(board) == ["worker-0"]
+    world = World(way=way)
+    world.one.jobs = [job(spares=0)]
+    world.board.jobs["worker-0"] = [frozenset({"team/pod"})]
+    world.one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
+    world.run(3600, each_s=5)
+    assert world.board.asked() == []
+    world.one.jobs, world.board.jobs = [], {}
+    world.run(40)
+    assert world.board.asked() == ["worker-0"]
 
 
 def test_a_spare_that_comes_later_takes_the_ranks_of_a_node_that_waits() -> None:
-    _, (one, *_) = agents(1.0, way="label")
-    one.jobs = [job(spares=0)]
-    one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
-    run([one], for_s=60)
-    assert one.orders == []
-    one.jobs = [job(spares=1)]
-    run([one], for_s=10)
-    assert [command.command for _, command in one.orders] == ["hand-over"]
+    world = World(way="label")
+    world.one.jobs = [job(spares=0)]
+    world.one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
+    world.run(60)
+    assert world.one.orders == []
+    world.one.jobs = [job(spares=1)]
+    world.run(10)
+    assert [command.command for _, command in world.one.orders] == ["hand-over"]
 
 
 @pytest.mark.parametrize("outcome", ["later", "failed"])
-def test_a_launcher_that_had_no_room_in_the_end_is_asked_again_when_it_says_that_it_has(outcome: str) -> None:
-    """It said so before it knew that the spare was taken."""
-    _, (one, *_) = agents(1.0, way="label")
-    one.jobs = [job(received_s=1.0)]
-    one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
-    run([one], for_s=5)
-    one.answers = [(one.jobs[0], node_socket.Answer(one.orders[0][1].id, "hand-over", outcome, reason="0 are there"))]
-    run([one], for_s=5)
-    assert len(one.orders) == 1, "nothing newer was said"
-    one.jobs = [job(received_s=2.0, spares=0)]
-    run([one], for_s=5)
-    assert len(one.orders) == 1
-    one.jobs = [job(received_s=3.0)]
-    run([one], for_s=5)
-    assert [command.command for _, command in one.orders] == ["hand-over"] * 2
-    assert len(one.kinds(kinds.REMEDY_REQUESTED)) == 1, "one wish, told once"
+def test_a_launcher_that_had_no_room_is_asked_again_when_it_reports_room(outcome: str) -> None:
+    """It reported room before it knew that the spare was taken."""
+    world = World(way="label")
+    world.one.jobs = [job(received_s=1.0)]
+    world.one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
+    world.run(5)
+    world.answer(outcome, reason="0 are there")
+    world.run(5)
+    assert len(world.one.orders) == 1, "nothing newer was reported"
+    world.one.jobs = [job(received_s=2.0, spares=0)]
+    world.run(5)
+    assert len(world.one.orders) == 1
+    world.one.jobs = [job(received_s=3.0)]
+    world.run(5)
+    assert [command.command for _, command in world.one.orders] == ["hand-over"] * 2
+    assert len(world.told(kinds.REMEDY_REQUESTED)) == 1
 
 
 def test_a_launcher_that_can_never_give_its_ranks_away_is_asked_once() -> None:
-    _, (one, *_) = agents(1.0, way="label")
-    one.jobs = [job(received_s=1.0)]
-    one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
-    run([one], for_s=5)
-    one.answers = [
-        (one.jobs[0], node_socket.Answer(one.orders[0][1].id, "hand-over", "refused", reason="the job ends"))
-    ]
-    one.jobs = [job(received_s=2.0)]
-    run([one], for_s=60)
-    assert len(one.orders) == 1
+    world = World(way="label")
+    world.one.jobs = [job(received_s=1.0)]
+    world.one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
+    world.run(5)
+    world.answer("refused", reason="the job ends")
+    world.one.jobs = [job(received_s=2.0)]
+    world.run(60)
+    assert len(world.one.orders) == 1
 
 
 def test_down_comes_only_where_nothing_but_what_was_handed_over_is_left() -> None:
-    board, (one, *_) = agents(1.0)
-    one.jobs = [job()]
-    board.jobs["worker-0"] = [Job("12", "12_0", "13", "ubuntu"), Job("99", "99", "99", "eve")]
-    one.accuse()
-    run([one], for_s=5)
-    done = node_socket.Answer(one.orders[0][1].id, "hand-over", "done", ranks=(0,), step=9)
-    one.answers, one.jobs = [(one.orders[0][0], done)], []
-    run([one], for_s=300)
-    assert not any(deed == "force" for _, deed, _ in board.deeds), "job 99 still runs"
-    board.jobs["worker-0"] = board.jobs["worker-0"][:1]
-    run([one], for_s=30)
-    assert any(deed == "force" for _, deed, _ in board.deeds)
+    world = World()
+    world.one.jobs = [job()]
+    world.board.jobs["worker-0"] = [frozenset({"12_0", "13"}), frozenset({"99"})]
+    world.one.accuse()
+    world.run(5)
+    world.answer("done", ranks=(0,), step=9)
+    world.one.jobs = []
+    world.run(300)
+    assert world.deeds("force") == [], "job 99 still runs"
+    world.board.jobs["worker-0"] = world.board.jobs["worker-0"][:1]
+    world.run(30)
+    assert world.deeds("force") == [("force", "replace")]
 
 
 # --- beside HyperPod's own agent and people
 
 
 def test_hyperpods_mark_is_respected_and_ranks_still_leave() -> None:
-    board, (one, *_) = agents(1.0)
-    board.foreign["worker-0"] = "the node is IDLE+FAIL with the reason 'Action:Replace' (root), which is not ours"
-    one.jobs = [job()]
-    one.accuse()
-    run([one], for_s=1200, each_s=2)
-    assert asked(board) == []
-    assert len(one.orders) == 1
-    assert [told.detail["why"] for told in one.kinds(kinds.REMEDY_REFUSED)] == ["under-way"]
-    run([one], for_s=1200, each_s=2)
-    assert [told.detail["why"] for told in one.kinds(kinds.REMEDY_REFUSED)] == ["under-way", "stalled"]
+    world = World()
+    world.board.foreign["worker-0"] = "the node is IDLE+FAIL with the reason 'Action:Replace' (root), which is not ours"
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(1200, each_s=2)
+    assert world.board.asked() == []
+    assert len(world.one.orders) >= 1
+    assert world.refusals() == ["under-way"]
+    world.run(1200, each_s=2)
+    assert world.refusals() == ["under-way", "stalled"]
 
 
-def test_a_persons_reason_is_never_overwritten_and_the_node_is_asked_for_when_it_is_gone() -> None:
-    board, (one, *_) = agents(1.0)
-    board.foreign["worker-0"] = "the node is IDLE+DRAIN with the reason 'new cables' (eve), which is not ours"
-    one.accuse()
-    run([one], for_s=200)
-    assert asked(board) == []
-    assert [told.detail["why"] for told in one.told] == ["foreign"]
-    board.foreign.clear()
-    run([one], for_s=60)
-    assert asked(board) == ["worker-0"]
+@pytest.mark.parametrize("stage", [Stage.ASKED, None])
+def test_a_request_of_others_after_an_earlier_remedy_of_the_node_is_theirs(stage: Stage | None) -> None:
+    """The mark of an earlier remedy stays with the node's name."""
+    world = World()
+    if stage is not None:
+        world.board.orders["worker-0"] = Order(stage, "replace", 1e9 - 600, "earlier")
+    world.board.requests["worker-0"] = "replace"
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(30)
+    assert [order.command for _, order in world.one.orders][:1] == ["hand-over"]
+    assert (world.board.asked(), world.refusals()) == ([], ["under-way"])
 
 
-def test_what_a_person_takes_back_is_not_asked_for_again() -> None:
-    board, (one, *_) = agents(1.0)
-    one.accuse()
-    run([one], for_s=20)
-    board.reasons.clear()
-    run([one], for_s=600)
-    assert asked(board) == ["worker-0"]
-    assert [told.detail["why"] for told in one.kinds(kinds.REMEDY_REFUSED)] == ["taken-back"]
+def test_a_persons_reason_is_never_overwritten_and_the_node_is_requested_when_it_is_gone() -> None:
+    world = World()
+    world.board.foreign["worker-0"] = "the node is IDLE+DRAIN with the reason 'new cables' (eve), which is not ours"
+    world.one.accuse()
+    world.run(200)
+    assert world.board.asked() == []
+    assert world.refusals() == ["foreign"]
+    world.board.foreign.clear()
+    world.run(60)
+    assert world.board.asked() == ["worker-0"]
 
 
-def test_a_verdict_that_is_withdrawn_before_the_node_is_asked_for_changes_nothing() -> None:
-    board, (one, *_) = agents(0.1)
-    one.accuse()
-    run([one], for_s=0.6)
-    one.accuse(withdrawn=True)
-    run([one], for_s=120)
-    assert asked(board) == []
-    assert board.marks == {}
-    assert one.kinds(kinds.REMEDY_REQUESTED) == []
+def test_what_a_person_takes_back_is_not_requested_again() -> None:
+    world = World()
+    world.one.accuse()
+    world.run(20)
+    world.board.requests.clear()
+    world.run(600)
+    assert world.board.asked() == ["worker-0"]
+    assert world.refusals() == ["taken-back"]
+
+
+@pytest.mark.parametrize("after_s", [0.0, 1.0, 2.0, 3.0])
+def test_a_verdict_that_is_withdrawn_before_the_node_is_requested_changes_nothing(after_s: float) -> None:
+    world = World(0.1)
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(after_s)
+    world.one.accuse(withdrawn=True)
+    world.run(120)
+    assert world.board.asked() == []
+    assert (world.board.reports, world.board.orders) == ({}, {})
+
+
+def test_a_verdict_that_is_withdrawn_while_its_request_is_computed_is_left_alone() -> None:
+    """Withdrawn between the look that led to the request and the next access."""
+    world = World()
+    report = Report("i1", "gpu-lost", Remedy.REPLACE, When.NOW, has_left=True)
+    world.board.orders["worker-0"] = Order(Stage.GO, "replace", 1e9, "i1")
+    accesses: list[int] = []
+
+    def between() -> None:
+        accesses.append(len(accesses))
+        world.board.reports = {"worker-0": report} if len(accesses) == 1 else {}
+
+    world.decider.marks.between = between
+    run([world.decider], for_s=1)
+    assert (world.board.deeds, world.board.orders, world.decider.told) == ([], {}, [])
 
 
 def test_slurm_away_for_ten_minutes_is_said_once_and_waited_for() -> None:
-    board, (one, *_) = agents(1.0)
-    board.away = True
-    one.accuse()
-    run([one], for_s=600)
-    assert [told.detail["why"] for told in one.told] == ["unanswered"]
-    board.away = False
-    run([one], for_s=60)
-    assert asked(board) == ["worker-0"]
+    world = World()
+    world.board.away = True
+    world.one.accuse()
+    world.run(600)
+    assert world.refusals() == ["unanswered"]
+    world.board.away = False
+    world.run(60)
+    assert world.board.asked() == ["worker-0"]
 
 
 # --- killed at any moment
@@ -401,41 +439,78 @@ def test_slurm_away_for_ten_minutes_is_said_once_and_waited_for() -> None:
     share=st.sampled_from([0.1, 1.0]),
     way=st.sampled_from(["slurm", "label", "api"]),
 )
-def test_killed_at_any_moment_a_remedy_is_neither_lost_nor_doubled(kills: list[float], share: float, way: str) -> None:
-    board, (one, *_) = agents(share, way=way)
-    board.is_blind = way == "api"
-    one.hands.after_s = 0.3
+def test_an_agent_that_is_killed_at_any_moment_loses_and_doubles_no_remedy(
+    kills: list[float], share: float, way: str
+) -> None:
+    world = World(share, way=way)
+    world.board.is_blind = way == "api"
     pending = sorted(kills)
 
     def kill(now_s: float) -> None:
         while pending and pending[0] <= now_s:
             pending.pop(0)
-            one.kill()
+            world.one.kill()
 
-    one.accuse()
-    run([one], for_s=120, at=kill)
-    assert set(asked(board)) == {"worker-0"}
-    assert board.reasons == {"worker-0": "replace"}
-    assert len(one.kinds(kinds.REMEDY_REQUESTED)) == 1
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(120, at=kill)
+    assert world.board.asked() == ["worker-0"]
+    assert world.board.requests == {"worker-0": "replace"}
+    assert [told.detail["way"] for told in world.told(kinds.REMEDY_REQUESTED)] == ["runtime", way]
 
 
-def test_a_node_that_was_rebooted_with_its_agent_does_not_ask_again() -> None:
-    board, (one, *_) = agents(1.0)
-    one.accuse(remedy=Remedy.REBOOT)
-    run([one], for_s=20)
-    assert board.reasons == {"worker-0": "reboot"}
-    board.reasons.clear()
-    one.kill()
-    run([one], for_s=600)
-    assert asked(board) == ["worker-0"]
-    assert one.remediator.phase == "idle"
+@pytest.mark.parametrize("way", ["slurm", "label"])
+@pytest.mark.parametrize("access", range(40))
+def test_a_decider_that_is_killed_before_any_access_leaves_the_rest_to_its_successor(access: int, way: str) -> None:
+    """Every read and write of a whole remedy: nothing is requested, forced or requeued twice."""
+    world = World(0.1, way=way)
+    world.decider.marks.kill_at = access
+    world.one.jobs = [job()]
+    world.board.jobs["worker-0"] = [frozenset({"12_0", "13"})]
+    world.one.accuse()
+    world.run(10)
+    if world.one.orders:
+        world.answer("done", ranks=(0,), step=9)
+        world.one.jobs = []
+    world.board.jobs = {} if way == "label" else world.board.jobs
+    world.run(100)
+    assert world.board.asked() == ["worker-0"]
+    tasks = [("requeue", "13"), ("force", "replace")] if way == "slurm" else []
+    assert sorted(set(world.deeds()) - {("ask", "replace")}) == sorted(tasks)
+    assert len(world.deeds("force")) <= 1
+    assert world.decider.marks.kill_at < 0 or access > 20, "it was killed"
+
+
+def test_a_node_that_was_rebooted_with_its_agent_is_not_requested_again() -> None:
+    world = World()
+    world.one.accuse(remedy=Remedy.REBOOT)
+    world.run(20)
+    assert world.board.requests == {"worker-0": "reboot"}
+    world.board.requests.clear()
+    world.one.reboot()
+    world.run(600)
+    assert world.board.asked() == ["worker-0"]
+    assert (world.board.reports, world.refusals(), world.one.remediator.phase) == ({}, [], "idle")
 
 
 def test_a_snapshot_that_is_none_is_not_taken() -> None:
-    _, (one, *_) = agents(1.0)
-    bad_ones: list[dict[str, Any]] = [{}, {"needs": [], "plan": {}}, {"needs": {}, "plan": {"phase": "dancing"}}]
+    one = World().one
+    bad_ones: list[dict[str, Any]] = [{}, {"reports": [], "leaving": {}}, {"reports": {}, "leaving": {"dancing": 1}}]
     for bad in bad_ones:
         assert not one.remediator.restore(bad)
+
+
+@given(st.text())
+def test_a_mark_that_is_none_is_no_mark(text: str) -> None:
+    report = Report("i:1", "gpu-lost", Remedy.REPLACE, When.NOW, lost=(("12", "why"),), tasks=("1_2",))
+    assert Report.from_json(report.to_json()) == report
+    order = Order(Stage.ASKED, "replace", 17.0, "i:1", ("breaker",), ("1_2",))
+    assert Order.from_text(order.to_text()) == order
+    assert Order.from_text("allow") == Order(Stage.ALLOW)
+    if not text.startswith("{"):
+        assert Report.from_json(text) is None
+    if text.partition(":")[0] not in {stage.value for stage in Stage}:
+        assert Order.from_text(text) is None
 
 
 # --- a process that has to begin anew
@@ -455,57 +530,57 @@ def with_step(step: int) -> JobReport:
 
 
 def test_a_process_that_the_kernel_named_and_that_stands_still_is_started_anew_by_its_launcher() -> None:
-    board, (one, *_) = agents(1.0)
-    one.jobs = [with_step(5)]
-    one.accuse(**CRASHED)
-    run([one], for_s=29)
-    assert one.orders == []
-    run([one], for_s=600)
-    ((_, order),) = one.orders
+    world = World()
+    world.one.jobs = [with_step(5)]
+    world.one.accuse(**CRASHED)
+    world.run(29)
+    assert world.one.orders == []
+    world.run(600)
+    ((_, order),) = world.one.orders
     assert (order.command, order.ranks) == ("restart", (0,))
-    (told,) = one.kinds(kinds.REMEDY_REQUESTED)
+    (told,) = world.told(kinds.REMEDY_REQUESTED)
     assert (told.action, told.detail["way"], told.job) == ("restart-process", "runtime", "12")
-    assert board.deeds == [], "the node is nowhere asked for"
+    assert world.board.deeds == [], "the node is nowhere asked for"
 
 
 def test_a_process_that_makes_steps_is_left_alone_whatever_the_kernel_said() -> None:
-    _, (one, *_) = agents(1.0)
-    one.jobs = [with_step(5)]
-    one.accuse(**CRASHED)
-    run([one], for_s=20)
-    one.jobs = [with_step(6)]
-    run([one], for_s=600)
-    assert (one.orders, one.told) == ([], [])
+    world = World()
+    world.one.jobs = [with_step(5)]
+    world.one.accuse(**CRASHED)
+    world.run(20)
+    world.one.jobs = [with_step(6)]
+    world.run(600)
+    assert (world.one.orders, world.told()) == ([], [])
 
 
 @pytest.mark.parametrize("pids", [(), (1,), (99999,)])
 def test_a_process_that_no_launcher_owns_is_nobodys(pids: tuple[int, ...]) -> None:
-    _, (one, *_) = agents(1.0)
-    one.jobs = [with_step(5)]
-    one.accuse(**{**CRASHED, "pids": pids})
-    run([one], for_s=900)
-    assert (one.orders, one.told) == ([], [])
+    world = World()
+    world.one.jobs = [with_step(5)]
+    world.one.accuse(**{**CRASHED, "pids": pids})
+    world.run(900)
+    assert (world.one.orders, world.told()) == ([], [])
 
 
 def test_who_only_observes_says_which_rank_would_begin_anew() -> None:
-    _, (one, *_) = agents(1.0, mode="observe")
-    one.jobs = [with_step(5)]
-    one.accuse(**CRASHED)
-    run([one], for_s=60)
-    assert one.orders == []
-    (told,) = one.told
+    world = World(mode="observe")
+    world.one.jobs = [with_step(5)]
+    world.one.accuse(**CRASHED)
+    world.run(60)
+    assert world.one.orders == []
+    (told,) = world.told()
     assert (told.kind, told.detail["why"]) == (kinds.REMEDY_REFUSED, "observe")
 
 
 def test_killed_meanwhile_a_process_is_started_anew_once() -> None:
-    _, (one, *_) = agents(1.0)
-    one.jobs = [with_step(5)]
-    one.accuse(**CRASHED)
+    world = World()
+    world.one.jobs = [with_step(5)]
+    world.one.accuse(**CRASHED)
     for _ in range(6):
-        run([one], for_s=10)
-        one.kill()
-        one.accuse(**CRASHED)
-    assert len(one.orders) == 1
+        world.run(10)
+        world.one.kill()
+        world.one.accuse(**CRASHED)
+    assert len(world.one.orders) == 1
 
 
 # --- a task of Slurm's
@@ -533,35 +608,12 @@ class Scontrol(Program):
 @pytest.mark.parametrize(("task", "host", "name"), [("1", "worker-1", "1_1"), ("2", "worker-0", "1_0")])
 def test_one_task_of_an_array_is_requeued_and_never_all_of_them(task: str, host: str, name: str) -> None:
     program = Scontrol()
-    hands = Hands(settings=RemedySettings(mode="act", way="slurm", host=host), program=program)
-    answer = hands.do(Request(number=1, deed="requeue", subject=task))
-    assert (answer.outcome, program.requeued) == ("done", [name])
-    other = Hands(settings=RemedySettings(mode="act", way="slurm", host="worker-7"), program=program)
-    assert other.do(Request(number=1, deed="requeue", subject=task)).outcome == "refused"
+    marks = SlurmMarks(program=program)
+    marks.requeue(NodeState(host), task)
     assert program.requeued == [name]
-
-
-# --- words and settings
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"[]",
-        b'{"number": 1, "deed": "ask", "remedy": "replace"}',
-        b'{"number": 1, "deed": "ask", "remedy": "replace", "subject": "", "node": "worker-7"}',
-        b'{"number": 1, "deed": "ask", "remedy": "explode", "subject": ""}',
-        b'{"number": 1, "deed": "ask", "remedy": "replace", "subject": "worker-7"}',
-        b'{"number": 1, "deed": "run", "remedy": "", "subject": "rm"}',
-        b'{"number": 1, "deed": "requeue", "remedy": "", "subject": "13; reboot"}',
-        b'{"number": 1, "deed": "reset", "remedy": "", "subject": "../../x"}',
-        b'{"number": true, "deed": "look", "remedy": "", "subject": ""}',
-    ],
-)
-def test_the_hands_know_few_words_and_none_for_another_node(line: bytes) -> None:
-    with pytest.raises(WordsError):
-        parse_request(line)
+    with pytest.raises(RefusedError):
+        marks.requeue(NodeState("worker-7"), task)
+    assert program.requeued == [name]
 
 
 def test_labels_are_of_kubernetes_and_slurm_knows_short_names() -> None:

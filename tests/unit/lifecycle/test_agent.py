@@ -93,7 +93,7 @@ def test_what_the_agent_may_do_follows_the_environment_and_the_place_of_the_node
     assert told["node.instance_id"] == "i-1"
     assert told["controller.enabled"] is False
     node.has(role="Controller", instance_id="i-0").step("agent")
-    assert settings(node)["remedies.way"] == "none"
+    assert settings(node)["remedies.way"] == "slurm", "its agent decides"
     assert settings(node)["controller.enabled"] is True
 
 

@@ -11,6 +11,7 @@ COMMANDS: "dict[str, str]" = {
     "status": "show the state of the running agent",
     "leave": "let all jobs leave this node, before its software is replaced",
     "check": "check this node once",
+    "decide": "decide on remedies of a Kubernetes cluster until stopped",
     "ship": "only ship this node's events to the cluster's log group",
     "replay": "replay recorded logs and show the verdicts",
 }

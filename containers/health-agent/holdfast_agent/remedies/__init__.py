@@ -1,65 +1,59 @@
 """
-Remedies: hand over ranks and request the node, beside HyperPod's own agent.
+Remedies: a node's agent reports its verdict as the mark of its node, and one process decides for all nodes.
 
-Decisions are pure (``Plan``, the breaker); actions on the node run in the executor, a small process that can do
-a few things to this node only.
+Decisions are pure (``holdfast_common.decisions``); ``Decider`` carries them out.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast_agent.remedies.breaker import Mark, Ruling, Stage, ruling
-from holdfast_agent.remedies.hands_line import HandsLine
 from holdfast_agent.remedies.leaving import Departure, leave_request
 from holdfast_agent.remedies.remediator import Remediator
 from holdfast_agent.remedies.settings import RemedySettings
-from holdfast_agent.remedies.words import Answer, Job, Request, View, WordsError, parse_request
 
 if TYPE_CHECKING:
-    from holdfast_agent.remedies.api_way import ApiAsker
-    from holdfast_agent.remedies.hands import Hands
-    from holdfast_agent.remedies.kubernetes_api import KubernetesApi
-    from holdfast_agent.remedies.kubernetes_ways import KubernetesBook, LabelAsker
-    from holdfast_agent.remedies.slurm_ways import foreign_reason
+    from holdfast_agent.remedies.api_requests import ApiRequests
+    from holdfast_agent.remedies.composing import decider_of, in_cluster, marks_of
+    from holdfast_agent.remedies.decider import Decider
+    from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
+    from holdfast_agent.remedies.node_mark import NodeMark
+    from holdfast_agent.remedies.seams import RefusedError
+    from holdfast_agent.remedies.slurm_marks import SlurmMarks, foreign_reason
 
 __all__ = [
-    "Answer",
-    "ApiAsker",
+    "ApiRequests",
+    "Decider",
     "Departure",
-    "Hands",
-    "HandsLine",
-    "Job",
-    "KubernetesApi",
-    "KubernetesBook",
-    "LabelAsker",
-    "Mark",
+    "KubernetesMarks",
+    "NodeMark",
+    "RefusedError",
     "Remediator",
     "RemedySettings",
-    "Request",
-    "Ruling",
-    "Stage",
-    "View",
-    "WordsError",
+    "SlurmMarks",
+    "decider_of",
     "foreign_reason",
+    "in_cluster",
     "leave_request",
-    "parse_request",
-    "ruling",
+    "marks_of",
 ]
 
-
-_OF_THE_HANDS = {
-    "ApiAsker": "api_way",
-    "Hands": "hands",
-    "KubernetesApi": "kubernetes_api",
-    "KubernetesBook": "kubernetes_ways",
-    "LabelAsker": "kubernetes_ways",
-    "foreign_reason": "slurm_ways",
+_ON_DEMAND = {
+    "ApiRequests": "api_requests",
+    "Decider": "decider",
+    "KubernetesMarks": "kubernetes_marks",
+    "NodeMark": "node_mark",
+    "RefusedError": "seams",
+    "SlurmMarks": "slurm_marks",
+    "decider_of": "composing",
+    "foreign_reason": "slurm_marks",
+    "in_cluster": "composing",
+    "marks_of": "composing",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load the executor lazily: the agent does not need clients of AWS and Kubernetes."""
-    if name not in _OF_THE_HANDS:
+    """Load clients of AWS and Kubernetes on demand."""
+    if name not in _ON_DEMAND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{_OF_THE_HANDS[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)

@@ -1,20 +1,27 @@
-"""From verdicts to remedies: called by the service at each verdict and once a second; never waits."""
+"""From verdicts to the report of this node, and from its order to hand-overs. Called each second; never waits."""
 
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Optional
 
 from holdfast_agent.launchers import JobReport, RestartRequests
-from holdfast_agent.remedies.hands_line import HandsLine
-from holdfast_agent.remedies.leaving import Departure
-from holdfast_agent.remedies.need import Need, need_of, strongest
-from holdfast_agent.remedies.plan import Plan, Situation
+from holdfast_agent.remedies.leaving import Departure, Leaving
+from holdfast_agent.remedies.need import report_of, strongest
+from holdfast_agent.remedies.node_mark import NodeMark
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.signals import Happening
 from holdfast_agent.verdicts import Verdict
-from holdfast_common import Remedy, node_socket
+from holdfast_common import Remedy, When, kinds, node_socket
+from holdfast_common.decisions import Report, Stage
 
-MOST_NEEDS = 256
+MOST_REPORTS = 256
+JOBS_KNOWN_S = 3.0
+"""After the agent's start launchers connect again."""
+LEAVE_S, LEAVE_AT_BOUNDARY_S = 60.0, 900.0
+UNANSWERED_S = 60.0
+RESET_HELPS_S = 60.0
 
 
 class Remediator:
@@ -23,37 +30,51 @@ class Remediator:
 
     Args:
         tell: Sends a command to a launcher, such as ``LauncherSocket.tell``; False where it is gone.
-        config: The agent's file, which the executor reads, too.
-        overrides: KEY=VALUE pairs of its command line.
+        mark: Of this node; None where no remedy is requested.
         leave: Request file of ``holdfast-agent leave``.
+        reset: Resets a GPU by its PCI address in the background; returns a function that polls the result.
     """
 
     def __init__(
         self,
         *,
         settings: RemedySettings,
-        tell: Callable[[JobReport, node_socket.Command], bool],
+        tell: "Callable[[JobReport, node_socket.Command], bool]",
         boot_s: float,
-        config: Path = Path("/etc/holdfast/agent.json"),
-        overrides: Sequence[str] = (),
-        hands: Optional[HandsLine] = None,
+        mark: Optional[NodeMark] = None,
         leave: Optional[Path] = None,
+        reset: "Optional[Callable[[str], Callable[[], Optional[int]]]]" = None,
     ) -> None:
-        self._tell = tell
-        self._hands = hands or HandsLine(config=config, overrides=overrides)
-        self._plan = Plan(settings=settings, started_s=boot_s)
+        self._settings, self._tell, self._mark, self._started_s = settings, tell, mark, boot_s
+        self._reset = reset or _reset
         self._restarting = RestartRequests(acts=settings.mode == "act", host=settings.host)
         self._departure = Departure(request=leave, host=settings.host)
-        self._needs: dict[str, Need] = {}
+        self._reports: dict[str, Report] = {}
+        self._leaving = Leaving()
+        self._incident = ""
+        self._left_s: Optional[float] = None
+        """Begin of the hand-overs; None before an order."""
+        self._has_left = self._was_asked = self._taken_back = False
+        self._is_restored = False
+        self._failing_s: Optional[float] = None
+        self._refused: list[str] = []
+        self._resetting: Optional[Callable[[], Optional[int]]] = None
+        self._reset_s: Optional[float] = None
+        self._upgraded = ""
 
     @property
     def phase(self) -> str:
-        return self._plan.phase.value
+        """Of this node: idle, reported, or the stage of the order for it."""
+        report = strongest(self._reports.values())
+        if report is None or self._mark is None or self._refusal(report):
+            return "idle"
+        stage = self._stage(report)
+        return "reported" if stage is None else stage.value
 
     @property
     def problem(self) -> str:
-        """Reason why it is stuck; else empty."""
-        return self._plan.problem
+        """Reason why the mark is stuck; else empty."""
+        return self._mark.problem if self._mark is not None else ""
 
     @property
     def leaving(self) -> "dict[str, Any]":
@@ -63,37 +84,155 @@ class Remediator:
         self,
         verdicts: Sequence[Verdict],
         *,
-        jobs: "Sequence[JobReport]",
+        jobs: Sequence[JobReport],
         boot_s: float,
         answers: "Sequence[tuple[JobReport, node_socket.Answer]]" = (),
     ) -> "tuple[Happening, ...]":
         """Take verdicts and answers since the last call (the last verdict on an incident counts); do the next step."""
         for verdict in verdicts:
-            need = need_of(verdict)
-            self._needs.pop(verdict.incident, None)
-            if need is not None:
-                self._needs[verdict.incident] = need
+            self._reports.pop(verdict.incident, None)
+            report = report_of(verdict, instance=self._settings.instance_id)
+            if report is not None:
+                self._reports[verdict.incident] = report
             self._accuse(verdict, boot_s=boot_s)
-        while len(self._needs) > MOST_NEEDS:
-            del self._needs[next(iter(self._needs))]
-        decision = self._plan.step(
-            Situation(
-                boot_s=boot_s,
-                need=strongest(self._needs.values()),
-                jobs=tuple(jobs),
-                hands=self._hands.receive(boot_s=boot_s),
-                launchers=tuple(answers),
+        while len(self._reports) > MOST_REPORTS:
+            del self._reports[next(iter(self._reports))]
+        orders: list[tuple[JobReport, node_socket.Command]] = []
+        events = self._leaving.hear(answers)
+        self._step(jobs, boot_s, orders, events)
+        restarts, reported = self._restarting.step(tuple(jobs), boot_s=boot_s)
+        leaving, left = self._departure.step(tuple(jobs), tuple(answers))
+        for job, command in [*orders, *restarts, *leaving]:
+            self._tell(job, command)
+        return (*events, *reported, *left)
+
+    def _step(
+        self,
+        jobs: Sequence[JobReport],
+        boot_s: float,
+        orders: "list[tuple[JobReport, node_socket.Command]]",
+        events: "list[Happening]",
+    ) -> None:
+        report = strongest(self._reports.values())
+        if report is not None and (refusal := self._refusal(report)):
+            self._refuse(report, *refusal, events)
+            report = None
+        if self._mark is None:
+            return
+        if report is None:
+            self._forget()
+            self._mark.want(None)
+            return
+        if report.incident != self._incident:
+            self._forget()
+            self._incident = report.incident
+        self._follow(report, jobs, boot_s, orders, events)
+        remedy = Remedy.REBOOT if self._upgraded == report.incident else report.remedy
+        self._mark.want(
+            replace(
+                report,
+                remedy=remedy,
+                has_left=self._has_left,
+                lost=tuple(sorted(self._leaving.lost(jobs).items())) if self._left_s is not None else (),
+                tasks=(*self._leaving.tasks, *self._leaving.requeued) if self._has_left else (),
+                taken_back=self._taken_back,
             )
         )
-        if decision.is_cured:
-            self._needs.clear()
-        orders, reported = self._restarting.step(tuple(jobs), boot_s=boot_s)
-        leaving, left = self._departure.step(tuple(jobs), tuple(answers))
-        for job, command in [*decision.orders, *orders, *leaving]:
-            self._tell(job, command)
-        if decision.request is not None:
-            self._hands.send(decision.request, boot_s=boot_s)
-        return (*decision.events, *reported, *left)
+        self._unanswered(report, boot_s, events)
+
+    def _refusal(self, report: Report) -> "Optional[tuple[str, str]]":
+        if self._settings.mode != "act":
+            return "observe", f"observe: {report.remedy.value} would be requested (way: {self._settings.way})"
+        if self._settings.is_controller:
+            return "controller", "this node is the controller, which is never replaced or rebooted"
+        if self._settings.way == "none":
+            return "no-way", "remedies.way is none: no request is sent"
+        return None
+
+    def _forget(self) -> None:
+        self._incident, self._leaving, self._left_s = "", Leaving(), None
+        self._has_left = self._was_asked = self._taken_back = False
+        self._resetting, self._reset_s = None, None
+
+    def _stage(self, report: Report) -> Optional[Stage]:
+        seen = self._mark.seen if self._mark is not None else None
+        ours = seen is not None and seen.order is not None and seen.order.incident == report.incident
+        return seen.order.stage if ours and seen is not None and seen.order is not None else None
+
+    def _follow(
+        self,
+        report: Report,
+        jobs: Sequence[JobReport],
+        boot_s: float,
+        orders: "list[tuple[JobReport, node_socket.Command]]",
+        events: "list[Happening]",
+    ) -> None:
+        """Hand over as ordered, and notice a request that an operator withdraws."""
+        stage = self._stage(report)
+        if stage not in (Stage.GO, Stage.ASKED):
+            return
+        seen = self._mark.seen if self._mark is not None else None
+        stands = seen is not None and bool(seen.request)
+        self._taken_back = stage is Stage.ASKED and self._was_asked and not stands
+        self._was_asked = self._was_asked or stands
+        reason, urgent = f"{report.fault}: {report.evidence}", report.when is When.NOW
+        if self._left_s is None:
+            self._left_s = boot_s
+        if self._is_restored:
+            orders += self._leaving.again(jobs, incident=report.incident, reason=reason, urgent=urgent)
+            self._is_restored = False
+        asked, reported = self._leaving.begin(
+            jobs, incident=report.incident, reason=reason, host=self._settings.host, urgent=urgent
+        )
+        orders += asked
+        events += reported
+        if boot_s - self._started_s < JOBS_KNOWN_S:
+            return
+        waited_s, most_s = boot_s - self._left_s, LEAVE_S if urgent else LEAVE_AT_BOUNDARY_S
+        if not self._has_left and not (self._leaving.is_over(jobs) or waited_s >= most_s):
+            return
+        self._has_left = True
+        if report.remedy is Remedy.RESET_GPU and self._upgraded != report.incident:
+            self._try_reset(report, boot_s)
+            return
+        if self._settings.way == "slurm":
+            orders += self._leaving.let_go(jobs, incident=report.incident, reason=report.fault)
+        if urgent:
+            lost = self._leaving.lost(jobs)
+            staying = [job for job in jobs if job.job in lost]
+            orders += self._leaving.abandon(staying, incident=report.incident, reason=reason)
+            for job in staying:
+                self._leaving.requeue(job.task)
+
+    def _try_reset(self, report: Report, boot_s: float) -> None:
+        """A device that cannot be reset by itself, or is no better after it, requires a reboot."""
+        if self._resetting is None:
+            self._resetting = self._reset(report.device)
+            return
+        code = self._resetting()
+        if code == 0 and self._reset_s is None:
+            self._reset_s = boot_s
+        if code not in (None, 0) or (self._reset_s is not None and boot_s - self._reset_s >= RESET_HELPS_S):
+            self._upgraded = report.incident
+
+    def _unanswered(self, report: Report, boot_s: float, events: "list[Happening]") -> None:
+        if not self.problem:
+            self._failing_s = None
+            return
+        self._failing_s = boot_s if self._failing_s is None else self._failing_s
+        if boot_s - self._failing_s >= UNANSWERED_S:
+            self._refuse(report, "unanswered", f"{self.problem}; retrying", events)
+
+    def _refuse(self, report: Report, code: str, why: str, events: "list[Happening]") -> None:
+        key = f"{code} {report.incident}:{report.remedy.value}"
+        if key in self._refused:
+            return
+        self._refused = [*self._refused[-63:], key]
+        detail = {"incident": report.incident, "way": self._settings.way, "host": self._settings.host, "why": code}
+        action = report.remedy.value
+        events.append(
+            Happening(kind=kinds.REMEDY_REFUSED, fault=report.fault, evidence=why, action=action, detail=detail)
+        )
 
     def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
         """Restart processes that the kernel named; other sources are not trusted."""
@@ -106,20 +245,50 @@ class Remediator:
             )
 
     def snapshot(self) -> "dict[str, Any]":
-        needs = {name: need.to_json() for name, need in self._needs.items()}
-        return {"needs": needs, "plan": self._plan.snapshot(), "restarting": self._restarting.snapshot()}
+        return {
+            "reports": {name: report.to_json() for name, report in self._reports.items()},
+            "incident": self._incident,
+            "leaving": asdict(self._leaving),
+            "left_s": self._left_s,
+            "has_left": self._has_left,
+            "was_asked": self._was_asked,
+            "refused": self._refused,
+            "upgraded": self._upgraded,
+            "restarting": self._restarting.snapshot(),
+        }
 
     def restore(self, snapshot: Mapping[str, Any]) -> bool:
         """Resume the state of an agent of the same boot and instance; False if the snapshot is invalid."""
         try:
-            needs = {str(name): Need.from_json(need) for name, need in snapshot["needs"].items()}
-            self._restarting.restore(snapshot.get("restarting") or {"accused": {}, "done": []})
-            self._plan.restore(snapshot["plan"])
+            reports = {str(name): Report.from_json(text) for name, text in snapshot["reports"].items()}
+            leaving, left_s = Leaving(**snapshot["leaving"]), snapshot["left_s"]
+            incident, upgraded = str(snapshot["incident"]), str(snapshot["upgraded"])
+            has_left, was_asked = bool(snapshot["has_left"]), bool(snapshot["was_asked"])
+            refused = [str(key) for key in snapshot["refused"]]
+            self._restarting.restore(snapshot["restarting"])
         except (KeyError, TypeError, ValueError, AttributeError):
             return False
-        self._needs = needs
+        self._reports = {name: report for name, report in reports.items() if report is not None}
+        self._leaving, self._left_s, self._incident, self._upgraded = leaving, left_s, incident, upgraded
+        self._has_left, self._was_asked, self._refused = has_left, was_asked, refused
+        self._is_restored = True
         return True
 
     def close(self) -> None:
-        """Stop the executor; requests stay."""
-        self._hands.close()
+        """Stop the thread; the mark stays."""
+        if self._mark is not None:
+            self._mark.close()
+
+
+def _reset(device: str) -> "Callable[[], Optional[int]]":
+    """Reset a GPU that is unused, if NVIDIA's program exists and may."""
+    try:
+        process = subprocess.Popen(
+            ["timeout", "30", "nvidia-smi", "--gpu-reset", "-i", device],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return lambda: 1
+    return process.poll

@@ -1,8 +1,6 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from holdfast_agent.configuration import Configuration, load
+from holdfast_agent.configuration import Configuration
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,3 @@ class RemedySettings:
             instance_id=configuration.node_instance_id,
             is_controller=configuration.controller_enabled,
         )
-
-    @staticmethod
-    def read(*, config: Path, overrides: Sequence[str] = ()) -> "RemedySettings":
-        """From the agent's file and KEY=VALUE pairs; raises ConfigurationError."""
-        return RemedySettings.of(load(file=config if config.exists() else None, assignments=overrides))

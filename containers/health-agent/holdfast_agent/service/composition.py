@@ -36,6 +36,7 @@ from holdfast_agent.verdicts import Engine, Policy, SnapshotError
 
 if TYPE_CHECKING:
     from holdfast_agent.controller import ControllerWatch
+    from holdfast_agent.remedies import Decider
     from holdfast_agent.shipping import EventShipper
 
 
@@ -81,7 +82,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
     )
     watch = _watch(configuration)
     launchers = LauncherSocket(path=Path(configuration.socket_path)) if configuration.socket_path else None
-    remedies = _remedies(configuration, launchers, Path(file), assignments)
+    remedies = _remedies(configuration, launchers)
     engines: list[Engine] = []
     idle = idling(
         configuration,
@@ -106,6 +107,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         launchers=launchers,
         watch=watch,
         companions=_companions(configuration, shipping),
+        decider=_decider(configuration),
         recording=Recording(Path(configuration.recording_path)) if configuration.recording_path else None,
         coverage=coverage,
         described={
@@ -168,19 +170,31 @@ def _restore(detector: Detector, memory: "dict[str, Any]") -> None:
         print(f"detector {detector.name}: invalid state, starting fresh: {problem!r}", file=sys.stderr, flush=True)
 
 
-def _remedies(
-    configuration: Configuration, launchers: Optional[LauncherSocket], file: Path, assignments: Sequence[str]
-) -> Remedies:
+def _remedies(configuration: Configuration, launchers: Optional[LauncherSocket]) -> Remedies:
     if launchers is None:
         return NoRemedies()
+    settings, mark = RemedySettings.of(configuration), None
+    if settings.mode == "act" and settings.way != "none" and not settings.is_controller:
+        from holdfast_agent.remedies import NodeMark, marks_of
+
+        mark = NodeMark(marks=marks_of(settings))
     return Remediator(
-        settings=RemedySettings.of(configuration),
+        settings=settings,
         tell=launchers.tell,
         boot_s=clocks().boot_s,
-        config=file,
-        overrides=assignments,
+        mark=mark,
         leave=leave_request(Path(configuration.status_path)),
     )
+
+
+def _decider(configuration: Configuration) -> "Optional[Decider]":
+    settings = RemedySettings.of(configuration)
+    acts = settings.is_controller and settings.mode == "act" and settings.way != "none"
+    if not acts or settings.orchestrator == "eks":  # there a Deployment decides
+        return None
+    from holdfast_agent.remedies import decider_of
+
+    return decider_of(settings)
 
 
 def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":

@@ -44,6 +44,13 @@ class Companion(Protocol):
     def numbers(self) -> "Mapping[str, float]": ...
 
 
+class Deciding(Companion, Protocol):
+    def happenings(self) -> "Sequence[Happening]": ...
+
+    def saved(self) -> None:
+        """The happenings are in the state file."""
+
+
 class Measuring(Companion, Protocol):
     @property
     def state(self) -> Optional[str]:
@@ -58,7 +65,7 @@ class NoRemedies:
 
     @property
     def leaving(self) -> "Mapping[str, Any]":
-        return {"reason": "", "kept": {}, "tasks": []}
+        return {"reason": "", "kept": {}}
 
     def consider(
         self, verdicts: "Sequence[Verdict]", *, jobs: "Sequence[Any]", boot_s: float, answers: "Sequence[Any]" = ()

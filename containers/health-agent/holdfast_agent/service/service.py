@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
 from holdfast_agent.service.coverage_events import changed, reports
-from holdfast_agent.service.interfaces import Companion, Measuring, Remedies
+from holdfast_agent.service.interfaces import Companion, Deciding, Measuring, Remedies
 from holdfast_agent.service.notify import notify, watchdog_s
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
@@ -56,6 +56,7 @@ class Service:
         launchers: "Optional[LauncherSocket]" = None,
         watch: "Optional[ControllerWatch]" = None,
         companions: "Sequence[Companion]" = (),
+        decider: Optional[Deciding] = None,
         recording: Optional[Recording] = None,
         coverage: Optional[Coverage] = None,
         described: "Optional[dict[str, Any]]" = None,
@@ -68,7 +69,8 @@ class Service:
         self._remedies = remedies
         self._launchers = launchers
         self._watch = watch
-        self._companions = tuple(companions)
+        self._companions = (*companions, *([decider] if decider is not None else ()))
+        self._decider = decider
         self._recording = recording
         self._coverage = coverage or Coverage()
         self._described = described or {}
@@ -257,10 +259,14 @@ class Service:
             self._launchers.poll()
         if self._watch is not None:
             happenings += self._watch.poll(boot_s=at.boot_s)
+        if self._decider is not None:
+            happenings += self._decider.happenings()
         states = reports(self.detectors, failed=self._failed, measuring=self._measuring)
         happenings += map(changed, self._coverage.assess(states, boot_s=at.boot_s))
         if happenings:
             self._keep(at, happenings)
+        if self._decider is not None:
+            self._decider.saved()
         self._act(at, verdicts)
         if self._measuring:
             self._measured = self.numbers()

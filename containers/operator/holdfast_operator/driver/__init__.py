@@ -4,7 +4,6 @@ from holdfast_operator.driver.admission import AdmissionServer, answer_to
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
-from holdfast_operator.driver.lease import Lease
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
 from holdfast_operator.driver.service import run
@@ -15,7 +14,6 @@ __all__ = [
     "ClusterAccess",
     "ForeignDefinitionError",
     "HyperPodReconciler",
-    "Lease",
     "Progress",
     "Reconciler",
     "answer_to",

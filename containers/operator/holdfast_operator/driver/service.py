@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from holdfast_common import KubernetesError
+from holdfast_common import KubernetesError, Lease
 from holdfast_operator.driver.admission import AdmissionServer
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import ClusterAccess, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
-from holdfast_operator.driver.lease import Lease
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
 
+LEASE = "holdfast-operator"
 TICK_S = 2.0
 """Time between two passes without a change: deadlines and delays of restarts have no event."""
 STALLED_S = 120.0
@@ -41,7 +41,9 @@ class _Operator:
     def __init__(self, *, identity: str, serves_hyperpod: bool) -> None:
         self._over, self._changed = threading.Event(), threading.Event()
         self._access = ClusterAccess()
-        self._lease = Lease(self._access, identity=identity, report=report)
+        self._lease = Lease(
+            self._access.client, name=LEASE, namespace=self._access.namespace, identity=identity, report=report
+        )
         self._serves_hyperpod = serves_hyperpod
         self._cache = Cache(self._access, changed=self._changed.set, report=report, serves_hyperpod=serves_hyperpod)
         self._progress = Progress(self._cache, changed=self._changed.set)

@@ -20,7 +20,7 @@ from simulated_nodes import Agent, Board, run
 
 from holdfast.cli.kubernetes import execute
 from holdfast.localcloud.kubernetes.control import Authority
-from holdfast_agent.remedies import Answer, Hands, KubernetesApi, KubernetesBook, LabelAsker, RemedySettings, Request
+from holdfast_agent.remedies import KubernetesMarks
 from holdfast_agent.service import Outbox
 from holdfast_agent.signals import Happening
 from holdfast_common import KubernetesClient, KubernetesError, kinds, parse_events, timeline
@@ -117,15 +117,8 @@ def of_the_installer(server: Server, _: Path) -> None:
     count_ready(Cluster(name="eks", endpoint=server.url, certificate_authority=authority), token="t", name="demo")
 
 
-def of_the_agent(server: Server, folder: Path) -> None:
-    (folder / "account").mkdir()
-    (folder / "account" / "token").write_text("of the agent")
-    (folder / "account" / "ca.crt").write_text(server.authority)
-    KubernetesApi(address=server.url, account=folder / "account").get("/api/v1/nodes")
-
-
 Ask = Callable[[Server, Path], None]
-CLIENTS = [of_the_local_cloud, of_the_command_line, of_commands_in_pods, of_the_installer, of_the_agent]
+CLIENTS = [of_the_local_cloud, of_the_command_line, of_commands_in_pods, of_the_installer]
 every_client = pytest.mark.parametrize("ask", CLIENTS, ids=lambda ask: ask.__name__)
 
 
@@ -168,38 +161,22 @@ def test_what_is_not_the_server_is_sent_nothing(ask: Ask, fault: str, is_strict:
     assert server.asked == []
 
 
-class Untrusted(Board):
-    """What all see is an API server that the agent does not trust."""
-
-    def __init__(self, hands: Hands) -> None:
-        super().__init__(["hyperpod-i-1"])
-        self._hands = hands
-
-    def do(self, me: str, request: Request) -> Answer:
-        return self._hands.do(request)
-
-
 def test_an_incident_says_what_certificate_keeps_its_remedy_from_going_on(tmp_path: Path) -> None:
     pki, other = Pki(tmp_path / "pki"), Pki(tmp_path / "other")
-    (tmp_path / "token").write_text("of the agent")
-    (tmp_path / "ca.crt").write_bytes(other.authority.read_bytes())
-    settings = RemedySettings(mode="act", way="label", orchestrator="eks", host="hyperpod-i-1")
     with serving(pki.sign("server"), pki.authority) as server:
-        api = KubernetesApi(address=server.url, account=tmp_path)
-        hands = Hands(
-            settings=settings,
-            book=KubernetesBook(settings=settings, api=api),
-            asker=LabelAsker(settings=settings, api=api),
+        authority = other.authority.read_text()
+        marks = KubernetesMarks(
+            client=lambda: KubernetesClient(endpoint=server.url, authority=authority, token="of the agent"),
+            host="hyperpod-i-1",
         )
-        agent = Agent(Untrusted(hands), "hyperpod-i-1", way="label")
+        agent = Agent(Board(["hyperpod-i-1"]), "hyperpod-i-1", way="label", marks=marks)
         agent.accuse()
         run([agent], for_s=0)
-        run([agent], for_s=0)
         assert REFUSED in agent.remediator.problem, "at once"
-        run([agent], for_s=90, each_s=1.0)
+        run([agent], for_s=90)
     outbox = Outbox(path=tmp_path / "events.jsonl", cluster="demo", node="i-1")
     detail = {"incident": "i1", "severity": "device", "when": "now"}
-    outbox.add([Happening(kind=kinds.VERDICT, fault="gpu-lost", action="replace", detail=detail), *agent.told])
+    outbox.add([Happening(kind=kinds.VERDICT, fault="gpu-lost", action="replace", detail=detail), *agent.own])
     outbox.flush()
     events = parse_events((tmp_path / "events.jsonl").read_text().splitlines()).events
     (incident,) = timeline(events).incidents

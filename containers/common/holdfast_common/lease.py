@@ -1,18 +1,16 @@
 """
-Lease of the operator that acts. A holder is judged by the change of the lease, seen with this process's own clock, so
-that clocks need not agree; as in client-go's leaderelection.
+Lease of the one process that acts. A holder is judged by the change of the lease, seen with this process's own clock,
+so that clocks need not agree; as in client-go's leaderelection.
 """
 
 import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Optional
 
-from holdfast_common import KubernetesError
-from holdfast_operator.driver.cluster import ClusterAccess
+from holdfast_common.kubernetes import KubernetesClient, KubernetesError
 
-NAME = "holdfast-operator"
 LASTS_S, HELD_S, RENEW_S = 15.0, 10.0, 3.0
 """Lease without a change until another takes it; own belief in it since the last renewal; time between two renewals."""
 
@@ -20,19 +18,22 @@ LASTS_S, HELD_S, RENEW_S = 15.0, 10.0, 3.0
 class Lease:
     def __init__(
         self,
-        access: ClusterAccess,
+        client: "Callable[[], KubernetesClient]",
         *,
+        name: str,
+        namespace: str,
         identity: str,
         report: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._access = access
+        self._client, self._name = client, name
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._identity = identity
         self._report = report
         self._clock = clock
         self._seen: tuple[str, float] = ("", 0.0)
         """Resource version of another's lease, and since when it has not changed."""
-        self._renewed_s: float | None = None
+        self._renewed_s: Optional[float] = None
 
     @property
     def is_held(self) -> bool:
@@ -42,24 +43,23 @@ class Lease:
         threading.Thread(target=self._loop, name="lease", daemon=True).start()
 
     def renew(self) -> None:
-        """Take or renew the lease if this operator may. Raises: KubernetesError."""
+        """Take or renew the lease if this process may. Raises: KubernetesError."""
         began_s = self._clock()
-        client = self._access.client()
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{self._access.namespace}/leases"
+        client = self._client()
         try:
-            found = client.get(f"{path}/{NAME}")
+            found = client.get(f"{self._path}/{self._name}")
         except KubernetesError as error:
             if error.code != 404:
                 raise
-            client.create(path, {"metadata": {"name": NAME}, "spec": self._spec()})
+            client.create(self._path, {"metadata": {"name": self._name}, "spec": self._spec()})
         else:
             if not self._may_take(found, now_s=began_s):
                 self._renewed_s = None
                 return
             version = found["metadata"]["resourceVersion"]
-            client.patch(f"{path}/{NAME}", {"metadata": {"resourceVersion": version}, "spec": self._spec()})
+            client.patch(f"{self._path}/{self._name}", {"metadata": {"resourceVersion": version}, "spec": self._spec()})
         if not self.is_held:
-            self._report(f"lease {NAME}: held by {self._identity}")
+            self._report(f"lease {self._name}: held by {self._identity}")
         self._renewed_s = began_s
 
     def _may_take(self, found: dict[str, Any], *, now_s: float) -> bool:
@@ -82,6 +82,6 @@ class Lease:
                 reported = ""
             except (KubernetesError, OSError) as error:
                 if str(error) != reported:
-                    self._report(f"lease {NAME}: {error}; retrying")
+                    self._report(f"lease {self._name}: {error}; retrying")
                     reported = str(error)
             time.sleep(RENEW_S)

@@ -1,0 +1,19 @@
+"""Decisions that more than one process makes, pure: remedies (claim, hand over, request, breaker) and sizes."""
+
+from holdfast_common.decisions.lending import Elastic, Waiting, elastic_nodes, shares
+from holdfast_common.decisions.remedies import NodeState, Order, Report, Stage, Step, Told, decide, most
+
+__all__ = [
+    "Elastic",
+    "NodeState",
+    "Order",
+    "Report",
+    "Stage",
+    "Step",
+    "Told",
+    "Waiting",
+    "decide",
+    "elastic_nodes",
+    "most",
+    "shares",
+]

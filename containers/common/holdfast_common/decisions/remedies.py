@@ -1,0 +1,271 @@
+"""
+Remedies of a cluster: claim, hand over, request, breaker. Pure; marks on nodes are the only memory.
+
+A report is the mark of a node's agent about its own node. An order is the mark of the one process that decides. Each
+pass returns at most one step a node; a step is computed again from fresh state before it is carried out, and repeating
+it does nothing. So a successor continues from the marks, whenever the previous decider was killed.
+
+A claim counts from its mark on, and becomes an order only in a later pass: of two deciders, the last to write sees all
+claims, so the limit holds for as long as there are two.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import Optional
+
+from holdfast_common import kinds
+from holdfast_common.faults import Remedy, When
+
+WINDOW_S = 3600.0
+TAKEN_WITHIN_S = 1800.0
+"""HyperPod's documentation has no time; twice that of replacements on AWS."""
+FORCED_AFTER_S = 60.0
+MOST_TASKS = 64
+
+
+class Stage(Enum):
+    CLAIM = "claim"
+    GO = "go"
+    """Ranks leave the node."""
+    ASKED = "asked"
+    """The remedy is requested; counts for an hour, as GO does."""
+    REFUSED = "refused"
+    """Manual approval required."""
+    ALLOW = "allow"
+    """Approved manually."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """
+    Verdict of a node's agent on its own node, and the state of hand-overs.
+
+    Args:
+        instance: Instance id.
+        has_left: Hand-overs have ended, after an order.
+        lost: Jobs that lose ranks on this node: (name, reason).
+        tasks: Slurm tasks to requeue.
+        taken_back: The request was seen, and is gone without a boot.
+    """
+
+    incident: str
+    fault: str
+    remedy: Remedy
+    when: When
+    instance: str = ""
+    evidence: str = ""
+    device: str = ""
+    has_left: bool = False
+    lost: "tuple[tuple[str, str], ...]" = ()
+    tasks: "tuple[str, ...]" = ()
+    taken_back: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps({**asdict(self), "remedy": self.remedy.value, "when": self.when.value})
+
+    @staticmethod
+    def from_json(text: str) -> "Optional[Report]":
+        """Return the report, or None where the text is none."""
+        try:
+            values = json.loads(text)
+            return Report(
+                **{name: str(values[name]) for name in ("incident", "fault", "instance", "evidence", "device")},
+                remedy=Remedy(values["remedy"]),
+                when=When(values["when"]),
+                has_left=values["has_left"] is True,
+                lost=tuple((str(job), str(why)) for job, why in values["lost"]),
+                tasks=tuple(map(str, values["tasks"]))[:MOST_TASKS],
+                taken_back=values["taken_back"] is True,
+            )
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+
+@dataclass(frozen=True)
+class Order:
+    """
+    Mark of the decider on a node.
+
+    Args:
+        since_s: UTC seconds.
+        told: Codes of events that were written.
+        tasks: Slurm tasks that were requeued.
+    """
+
+    stage: Stage
+    remedy: str = ""
+    since_s: float = 0.0
+    incident: str = ""
+    told: "tuple[str, ...]" = ()
+    tasks: "tuple[str, ...]" = ()
+
+    def to_text(self) -> str:
+        more = json.dumps([self.incident, self.told, self.tasks], separators=(",", ":"))
+        return f"{self.stage.value}:{self.remedy}:{int(self.since_s)}:{more}"
+
+    @staticmethod
+    def from_text(text: str) -> "Optional[Order]":
+        """Return the order, or None where the text is none; an operator writes the stage alone."""
+        stage, remedy, since, more = (*text.strip().split(":", 3), "", "", "")[:4]
+        try:
+            incident, told, tasks = json.loads(more) if more else ("", (), ())
+            return Order(Stage(stage), remedy, float(since or 0), str(incident), tuple(told), tuple(tasks))
+        except (ValueError, TypeError, RecursionError):
+            return None
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """
+    Args:
+        request: Remedy that the node's state or label requests from HyperPod; empty for none.
+        foreign: Reason or label of others; empty for a request of ours.
+        jobs: Names of each job on the node; looked up where ranks leave.
+    """
+
+    name: str
+    report: Optional[Report] = None
+    order: Optional[Order] = None
+    request: str = ""
+    foreign: str = ""
+    jobs: "tuple[frozenset[str], ...]" = ()
+    is_gone: bool = False
+    """It was taken within the hour, and counts for the breaker alone."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Event of a step; ``why``: code of a refusal."""
+
+    kind: str
+    evidence: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    One step of one node: write the event, carry out the effect, then write the mark.
+
+    Args:
+        order: None: remove the mark.
+        effect: ask, force, requeue, or nothing.
+    """
+
+    node: str
+    order: Optional[Order]
+    effect: str = ""
+    task: str = ""
+    event: Optional[Told] = None
+
+
+def most(*, nodes: int, share: float) -> int:
+    return max(1, int(nodes * share + 1e-9))
+
+
+def decide(nodes: Iterable[NodeState], *, share: float, way: str, now_s: float) -> "tuple[Step, ...]":
+    """Return the next step of each node that has one."""
+    nodes = sorted(nodes, key=lambda node: node.name)
+    decision = _Decision(nodes, share=share, way=way, now_s=now_s)
+    return tuple(step for node in nodes if (step := decision.step(node)) is not None)
+
+
+class _Decision:
+    def __init__(self, nodes: "list[NodeState]", *, share: float, way: str, now_s: float) -> None:
+        self._way, self._now_s, self._nodes = way, now_s, sum(not node.is_gone for node in nodes)
+        self._most = most(nodes=self._nodes, share=share)
+        self._taken = frozenset(node.name for node in nodes if self._is_taken(node))
+        self._claims = {node.name for node in nodes if node.order and node.order.stage is Stage.CLAIM}
+
+    def _is_taken(self, node: NodeState) -> bool:
+        order = node.order
+        if order is not None and order.stage is Stage.ASKED and self._now_s - order.since_s < WINDOW_S:
+            return True
+        return bool(node.request) or (order is not None and order.stage is Stage.GO)
+
+    def step(self, node: NodeState) -> Optional[Step]:
+        report, order = node.report, node.order
+        if report is None:
+            is_over = order is not None and order.stage in (Stage.CLAIM, Stage.GO, Stage.REFUSED) and not node.request
+            return Step(node.name, None) if is_over else None
+        stage = order.stage if order is not None else None
+        if order is None or (stage is Stage.ASKED and order.incident != report.incident):
+            return self._begin(node, report)
+        if stage is Stage.ALLOW:
+            return self._go(node, report) if not node.foreign else None
+        if stage is Stage.REFUSED:
+            return self._begin(node, report) if "foreign" in order.told and not node.foreign else None
+        if stage is Stage.CLAIM:
+            return self._confirm(node, report)
+        if stage is Stage.GO:
+            return self._ask(node, report, order)
+        return self._watch(node, report, order)
+
+    def _begin(self, node: NodeState, report: Report) -> Optional[Step]:
+        if node.foreign or node.request:
+            stage, why = (Stage.ASKED, "under-way") if node.request else (Stage.REFUSED, "foreign")
+            evidence = node.foreign or f"request already pending for this node: {node.request}"
+            return self._refuse(node, self._order(report, stage), why, evidence)
+        others = self._taken - {node.name}
+        if len(others) >= self._most:
+            evidence = (
+                f"circuit breaker open: {', '.join(sorted(others))} of {self._nodes} nodes within an hour;"
+                " manual approval required for this node"
+            )
+            return self._refuse(node, self._order(report, Stage.REFUSED), "breaker", evidence)
+        if len(others | self._claims) >= self._most:
+            return None
+        self._claims.add(node.name)
+        return Step(node.name, self._order(report, Stage.CLAIM))
+
+    def _confirm(self, node: NodeState, report: Report) -> Step:
+        if node.foreign or len((self._taken | self._claims) - {node.name}) >= self._most:
+            return Step(node.name, None)
+        return self._go(node, report)
+
+    def _go(self, node: NodeState, report: Report) -> Step:
+        return Step(node.name, self._order(report, Stage.GO))
+
+    def _ask(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
+        if node.request:
+            return Step(node.name, self._order(report, Stage.ASKED))  # its decider was killed just after the request
+        if node.foreign:
+            return self._refuse(node, self._order(report, Stage.REFUSED), "foreign", node.foreign)
+        waits = report.when is When.BOUNDARY and self._way != "slurm" and (report.lost or node.jobs)
+        if not report.has_left or order.incident != report.incident or report.remedy is Remedy.RESET_GPU or waits:
+            return None if order.incident == report.incident else self._go(node, report)
+        lost = [f"job {job} loses its ranks on this node: {why}" for job, why in report.lost]
+        evidence = "; ".join([report.evidence, *lost] if report.evidence else lost)
+        event = Told(kinds.REMEDY_REQUESTED, evidence)
+        return Step(node.name, self._order(report, Stage.ASKED), effect="ask", event=event)
+
+    def _watch(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
+        waited_s = self._now_s - order.since_s
+        if report.taken_back and not node.request:
+            evidence = "the request was withdrawn manually"
+            return self._refuse(node, self._order(report, Stage.REFUSED), "taken-back", evidence)
+        task = next((task for task in report.tasks if task not in order.tasks), "")
+        if task and self._way == "slurm":
+            return Step(node.name, replace(order, tasks=(*order.tasks, task)), effect="requeue", task=task)
+        if waited_s >= TAKEN_WITHIN_S and "stalled" not in order.told:
+            told = replace(order, told=(*order.told, "stalled"))
+            evidence = f"no response to the request for {waited_s / 60:.0f} min"
+            return self._refuse(node, told, "stalled", evidence)
+        remains = bool(node.jobs) and all(job & set(order.tasks) for job in node.jobs)
+        is_stuck = remains and report.when is When.NOW and waited_s >= FORCED_AFTER_S
+        if self._way == "slurm" and is_stuck and not {"under-way", "forced"} & set(order.told):
+            return Step(node.name, replace(order, told=(*order.told, "forced")), effect="force")
+        return None
+
+    def _order(self, report: Report, stage: Stage) -> Order:
+        return Order(stage, report.remedy.value, self._now_s, report.incident)
+
+    @staticmethod
+    def _refuse(node: NodeState, order: Order, why: str, evidence: str) -> Step:
+        told = order.told if why in order.told else (*order.told, why)
+        return Step(node.name, replace(order, told=told), event=Told(kinds.REMEDY_REFUSED, evidence, why))
+
+
+__all__ = ["NodeState", "Order", "Report", "Stage", "Step", "Told", "decide", "most"]

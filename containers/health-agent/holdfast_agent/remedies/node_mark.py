@@ -1,0 +1,57 @@
+"""Mark of this node: a thread that writes its report, and reads the order for it."""
+
+import threading
+from typing import Optional
+
+from holdfast_agent.remedies.decider import ERRORS
+from holdfast_agent.remedies.seams import NodeMarks, RefusedError
+from holdfast_common.decisions import NodeState, Report
+
+EVERY_S = 0.5
+
+
+class NodeMark:
+    """Keeps the mark as wanted; polls only while there is a report, or one has to be removed."""
+
+    def __init__(self, *, marks: NodeMarks, every_s: float = EVERY_S) -> None:
+        self._marks, self._every_s = marks, every_s
+        self._wanted: Optional[Report] = None
+        self._changed, self._ending = threading.Event(), threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self.seen: Optional[NodeState] = None
+        """Last state of the node; None while nothing is wanted."""
+        self.problem = ""
+
+    def want(self, report: Optional[Report]) -> None:
+        """Never waits. The first call also removes a report of an earlier boot."""
+        if self._thread is None:
+            self._wanted = report
+            self._thread = threading.Thread(target=self._run, name="mark", daemon=True)
+            self._thread.start()
+        elif report != self._wanted:
+            self._wanted = report
+            self._changed.set()
+
+    def close(self) -> None:
+        self._ending.set()
+        self._changed.set()
+
+    def look(self) -> bool:
+        """Write and read once; return True if nothing is left to do."""
+        wanted = self._wanted
+        try:
+            seen = self._marks.own()
+            if seen.report != wanted:
+                self._marks.report(wanted)
+            self.problem = ""
+        except (*ERRORS, RefusedError) as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            return False
+        self.seen = seen
+        return wanted is None
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            self._changed.clear()
+            is_done = self.look() and self._wanted is None
+            self._changed.wait(None if is_done else self._every_s)
