@@ -13,7 +13,7 @@ from holdfast_common import Remedy, Severity, When, node_socket
 from holdfast_common.decisions import NodeState, Order, Report
 
 
-class KilledError(Exception):
+class KilledError(BaseException):
     """The process was killed before this access to the board."""
 
 
@@ -30,6 +30,8 @@ class Board:
         self.now_s = 0.0
         self.deeds: list[tuple[str, str, str]] = []
         """Node, deed and its subject: ask, force, requeue."""
+        self.refuses: set[str] = set()
+        """Nodes whose request fails."""
         self.away = self.is_blind = False
         """is_blind: what is asked for is not to be seen at the node, as with the API."""
 
@@ -72,6 +74,10 @@ class Marks:
         self._access()
         return [self.board.state(name) for name in self.board.names]
 
+    def node(self, name: str) -> NodeState:
+        self._access()
+        return self.board.state(name)
+
     def own(self) -> NodeState:
         self._access()
         return self.board.state(self.name)
@@ -92,6 +98,8 @@ class Marks:
 
     def ask(self, node: NodeState, remedy: str) -> None:
         self._access()
+        if node.name in self.board.refuses:
+            raise SlurmError("slurmctld does not answer")
         if self.board.requests.get(node.name) != remedy:  # one that stands is left as it is
             self.board.deeds.append((node.name, "ask", remedy))
         self.board.requests[node.name] = remedy

@@ -117,7 +117,7 @@ def test_an_hour_later_there_is_room_but_a_person_has_to_look() -> None:
 def test_claims_of_two_deciders_that_are_too_many_yield_and_one_goes() -> None:
     world = World(0.1)
     for name in NAMES[:2]:
-        world.board.orders[name] = Order(Stage.CLAIM, "replace", 1e9, "i1")
+        world.board.orders[name] = Order(Stage.CLAIM, "replace", incident="i1")
     for one in world.agents[:2]:
         one.accuse()
     world.run(60)
@@ -129,6 +129,20 @@ def test_a_node_that_leaves_for_hours_counts_for_as_long() -> None:
     going = NodeState("a", report=report, order=Order(Stage.GO, "replace", 0.0, "i"))
     (step,) = decide([going, NodeState("b", report=report)], share=0.1, way="label", now_s=1e6)
     assert (step.node, step.order and step.order.stage) == ("b", Stage.REFUSED)
+
+
+def test_a_request_counts_for_an_hour_whatever_becomes_of_a_later_incident_of_its_node() -> None:
+    world = World(0.1)
+    world.board.orders["worker-0"] = Order(Stage.ASKED, "reboot", 1e9 - 600, "earlier")
+    world.one.jobs = [job()]
+    world.one.accuse()
+    world.run(10)
+    assert world.board.orders["worker-0"].stage is Stage.GO
+    world.one.accuse(withdrawn=True)
+    world.run(10)
+    world.agents[1].accuse()
+    world.run(60)
+    assert (world.board.asked(), world.refusals()) == ([], ["breaker"])
 
 
 def test_a_node_that_others_request_counts() -> None:
@@ -408,7 +422,7 @@ def test_a_verdict_that_is_withdrawn_while_its_request_is_computed_is_left_alone
     """Withdrawn between the look that led to the request and the next access."""
     world = World()
     report = Report("i1", "gpu-lost", Remedy.REPLACE, When.NOW, has_left=True)
-    world.board.orders["worker-0"] = Order(Stage.GO, "replace", 1e9, "i1")
+    world.board.orders["worker-0"] = Order(Stage.GO, "replace", incident="i1")
     accesses: list[int] = []
 
     def between() -> None:
@@ -418,6 +432,29 @@ def test_a_verdict_that_is_withdrawn_while_its_request_is_computed_is_left_alone
     world.decider.marks.between = between
     run([world.decider], for_s=1)
     assert (world.board.deeds, world.board.orders, world.decider.told) == ([], {}, [])
+
+
+def test_a_request_that_fails_is_reported_once_and_retried_and_keeps_no_other_node() -> None:
+    world = World()
+    world.board.refuses = {"worker-0"}
+    for one in world.agents[:2]:
+        one.accuse()
+    world.run(120)
+    assert world.board.asked() == ["worker-1"]
+    world.board.refuses.clear()
+    world.run(10)
+    assert world.board.asked() == ["worker-1", "worker-0"]
+    assert [one.detail["host"] for one in world.told(kinds.REMEDY_REQUESTED)] == ["worker-0", "worker-1"]
+
+
+def test_a_report_that_no_decider_answers_is_reported_once() -> None:
+    world = World()
+    world.one.accuse()
+    run(world.agents, for_s=600)
+    (told,) = world.told(kinds.REMEDY_REFUSED)
+    assert (told.detail["why"], "no decider" in told.evidence) == ("unanswered", True)
+    world.run(10)
+    assert world.board.asked() == ["worker-0"]
 
 
 def test_slurm_away_for_ten_minutes_is_said_once_and_waited_for() -> None:

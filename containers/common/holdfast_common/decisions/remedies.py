@@ -30,7 +30,7 @@ class Stage(Enum):
     GO = "go"
     """Ranks leave the node."""
     ASKED = "asked"
-    """The remedy is requested; counts for an hour, as GO does."""
+    """The remedy is requested."""
     REFUSED = "refused"
     """Manual approval required."""
     ALLOW = "allow"
@@ -89,7 +89,7 @@ class Order:
     Mark of the decider on a node.
 
     Args:
-        since_s: UTC seconds.
+        since_s: Last request for the node, of any incident: UTC seconds; 0 for none. It counts for an hour.
         told: Codes of events that were written.
         tasks: Slurm tasks that were requeued.
     """
@@ -122,7 +122,7 @@ class NodeState:
     Args:
         request: Remedy that the node's state or label requests from HyperPod; empty for none.
         foreign: Reason or label of others; empty for a request of ours.
-        jobs: Names of each job on the node; looked up where ranks leave.
+        jobs: Names of each job on the node, where the next step ``depends_on_jobs``.
     """
 
     name: str
@@ -161,6 +161,14 @@ class Step:
     event: Optional[Told] = None
 
 
+def depends_on_jobs(report: Optional[Report], order: Optional[Order]) -> bool:
+    """Return True if the next step of a node waits for its jobs, or gives up the remains of requeued ones."""
+    if report is None or order is None:
+        return False
+    waits = order.stage is Stage.GO and report.when is When.BOUNDARY
+    return waits or (order.stage is Stage.ASKED and bool(order.tasks))
+
+
 def most(*, nodes: int, share: float) -> int:
     return max(1, int(nodes * share + 1e-9))
 
@@ -181,15 +189,15 @@ class _Decision:
 
     def _is_taken(self, node: NodeState) -> bool:
         order = node.order
-        if order is not None and order.stage is Stage.ASKED and self._now_s - order.since_s < WINDOW_S:
+        if order is not None and (order.stage is Stage.GO or self._now_s - order.since_s < WINDOW_S):
             return True
-        return bool(node.request) or (order is not None and order.stage is Stage.GO)
+        return bool(node.request)
 
     def step(self, node: NodeState) -> Optional[Step]:
         report, order = node.report, node.order
         if report is None:
-            is_over = order is not None and order.stage in (Stage.CLAIM, Stage.GO, Stage.REFUSED) and not node.request
-            return Step(node.name, None) if is_over else None
+            stands = order is None or order.stage is Stage.ASKED or node.request
+            return None if stands else self._withdraw(node)
         stage = order.stage if order is not None else None
         if order is None or (stage is Stage.ASKED and order.incident != report.incident):
             return self._begin(node, report)
@@ -207,45 +215,55 @@ class _Decision:
         if node.foreign or node.request:
             stage, why = (Stage.ASKED, "under-way") if node.request else (Stage.REFUSED, "foreign")
             evidence = node.foreign or f"request already pending for this node: {node.request}"
-            return self._refuse(node, self._order(report, stage), why, evidence)
+            return self._refuse(node, self._order(node, report, stage), why, evidence)
         others = self._taken - {node.name}
         if len(others) >= self._most:
             evidence = (
                 f"circuit breaker open: {', '.join(sorted(others))} of {self._nodes} nodes within an hour;"
                 " manual approval required for this node"
             )
-            return self._refuse(node, self._order(report, Stage.REFUSED), "breaker", evidence)
+            return self._refuse(node, self._order(node, report, Stage.REFUSED), "breaker", evidence)
         if len(others | self._claims) >= self._most:
             return None
         self._claims.add(node.name)
-        return Step(node.name, self._order(report, Stage.CLAIM))
+        return Step(node.name, self._order(node, report, Stage.CLAIM))
 
     def _confirm(self, node: NodeState, report: Report) -> Step:
         if node.foreign or len((self._taken | self._claims) - {node.name}) >= self._most:
-            return Step(node.name, None)
+            return self._withdraw(node)
         return self._go(node, report)
 
+    def _withdraw(self, node: NodeState) -> Step:
+        """Remove the order; an earlier request still counts."""
+        order = node.order
+        if order is None or self._now_s - order.since_s >= WINDOW_S:
+            return Step(node.name, None)
+        return Step(node.name, Order(Stage.ASKED, order.remedy, order.since_s))
+
     def _go(self, node: NodeState, report: Report) -> Step:
-        return Step(node.name, self._order(report, Stage.GO))
+        return Step(node.name, self._order(node, report, Stage.GO))
 
     def _ask(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
         if node.request:
-            return Step(node.name, self._order(report, Stage.ASKED))  # its decider was killed just after the request
+            # Its decider was killed just after the request.
+            return Step(node.name, self._order(node, report, Stage.ASKED))
         if node.foreign:
-            return self._refuse(node, self._order(report, Stage.REFUSED), "foreign", node.foreign)
+            return self._refuse(node, self._order(node, report, Stage.REFUSED), "foreign", node.foreign)
         waits = report.when is When.BOUNDARY and self._way != "slurm" and (report.lost or node.jobs)
         if not report.has_left or order.incident != report.incident or report.remedy is Remedy.RESET_GPU or waits:
             return None if order.incident == report.incident else self._go(node, report)
+        if "requested" in order.told:
+            return Step(node.name, self._order(node, report, Stage.ASKED), effect="ask")
         lost = [f"job {job} loses its ranks on this node: {why}" for job, why in report.lost]
         evidence = "; ".join([report.evidence, *lost] if report.evidence else lost)
-        event = Told(kinds.REMEDY_REQUESTED, evidence)
-        return Step(node.name, self._order(report, Stage.ASKED), effect="ask", event=event)
+        told = replace(order, told=(*order.told, "requested"))  # first, since the request may be retried
+        return Step(node.name, told, event=Told(kinds.REMEDY_REQUESTED, evidence))
 
     def _watch(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
         waited_s = self._now_s - order.since_s
         if report.taken_back and not node.request:
             evidence = "the request was withdrawn manually"
-            return self._refuse(node, self._order(report, Stage.REFUSED), "taken-back", evidence)
+            return self._refuse(node, self._order(node, report, Stage.REFUSED), "taken-back", evidence)
         task = next((task for task in report.tasks if task not in order.tasks), "")
         if task and self._way == "slurm":
             return Step(node.name, replace(order, tasks=(*order.tasks, task)), effect="requeue", task=task)
@@ -259,8 +277,10 @@ class _Decision:
             return Step(node.name, replace(order, told=(*order.told, "forced")), effect="force")
         return None
 
-    def _order(self, report: Report, stage: Stage) -> Order:
-        return Order(stage, report.remedy.value, self._now_s, report.incident)
+    def _order(self, node: NodeState, report: Report, stage: Stage) -> Order:
+        before_s = node.order.since_s if node.order is not None else 0.0
+        since_s = self._now_s if stage is Stage.ASKED else before_s
+        return Order(stage, report.remedy.value, since_s, report.incident)
 
     @staticmethod
     def _refuse(node: NodeState, order: Order, why: str, evidence: str) -> Step:
@@ -268,4 +288,4 @@ class _Decision:
         return Step(node.name, replace(order, told=told), event=Told(kinds.REMEDY_REFUSED, evidence, why))
 
 
-__all__ = ["NodeState", "Order", "Report", "Stage", "Step", "Told", "decide", "most"]
+__all__ = ["NodeState", "Order", "Report", "Stage", "Step", "Told", "decide", "depends_on_jobs"]

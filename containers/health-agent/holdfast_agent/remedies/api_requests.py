@@ -20,6 +20,9 @@ class ApiRequests:
     def look(self) -> "list[NodeState]":
         return self._marks.look()
 
+    def node(self, name: str) -> NodeState:
+        return self._marks.node(name)
+
     def write(self, node: NodeState, order: Optional[Order]) -> None:
         self._marks.write(node, order)
 

@@ -1,29 +1,30 @@
-"""Marks and decider, by the settings of an agent."""
+"""Marks and decider, by the settings of an agent. Clients of AWS and Kubernetes are loaded where they are used."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Union
 
-from holdfast_agent.remedies.api_requests import ApiRequests
 from holdfast_agent.remedies.decider import Decider
-from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
 from holdfast_agent.remedies.seams import ClusterMarks
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.slurm_marks import SlurmMarks, decides
 from holdfast_agent.slurm import Program
-from holdfast_common import KubernetesClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast_agent.aws import Api
+    from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
     from holdfast_agent.signals import Happening
+    from holdfast_common import KubernetesClient
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-def marks_of(settings: RemedySettings) -> Union[SlurmMarks, KubernetesMarks]:
+def marks_of(settings: RemedySettings) -> "Union[SlurmMarks, KubernetesMarks]":
     if settings.orchestrator == "eks":
+        from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
+
         return KubernetesMarks(client=in_cluster, host=settings.host)
     return SlurmMarks(program=Program(), host=settings.host)
 
@@ -37,6 +38,8 @@ def decider_of(
     """Decider of a cluster; on Slurm it acts where the controller does."""
     marks: ClusterMarks = marks_of(settings)
     if settings.way == "api":
+        from holdfast_agent.remedies.api_requests import ApiRequests
+
         marks = ApiRequests(marks, cluster=settings.cluster, api=_sagemaker)
     if may_act is None:
         program = Program()
@@ -47,8 +50,10 @@ def decider_of(
     return Decider(settings=settings, marks=marks, may_act=may_act, report=report)
 
 
-def in_cluster(account: Path = ACCOUNT) -> KubernetesClient:
+def in_cluster(account: Path = ACCOUNT) -> "KubernetesClient":
     """Client of a pod's service account; the token is renewed by the kubelet, and so read each time."""
+    from holdfast_common import KubernetesClient
+
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     endpoint = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     token = (account / "token").read_text("ascii").strip()

@@ -8,17 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Optional
 
-from holdfast_agent.aws import AwsError
 from holdfast_agent.remedies.seams import ClusterMarks, RefusedError
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.signals import Happening
-from holdfast_agent.slurm import SlurmError
-from holdfast_common import KubernetesError, kinds
+from holdfast_common import kinds
 from holdfast_common.decisions import NodeState, Stage, Step, decide
 
 EVERY_S = 1.0
+LOOKS_SHARE = 0.1
+"""Most of the time that is spent on reading: a large cluster is read less often."""
 SAVED_S = 10.0
-ERRORS = (SlurmError, KubernetesError, AwsError, OSError, ValueError, KeyError, TypeError)
 
 
 class Decider:
@@ -46,6 +45,7 @@ class Decider:
         self._report = report or self._put
         self._clock, self._every_s = clock, every_s
         self._steps = 0
+        self._failed: Optional[Exception] = None
         self.problem = ""
         """Last error; empty where marks can be read and written."""
         self._ending = threading.Event()
@@ -80,16 +80,32 @@ class Decider:
         is_saved.wait(SAVED_S)
 
     def look(self) -> bool:
-        """Decide, and carry out each step that fresh state confirms; return True if there was one."""
+        """
+        Decide, and carry out each step that the fresh state of its node confirms; return True if there was one.
+
+        Raises the last error, after the steps of the other nodes.
+        """
         if not self._may_act():
             return False
-        done = False
-        for step in self._decided(self._marks.look(), now_s := self._clock()):
-            nodes = self._marks.look()
-            if step in self._decided(nodes, now_s) and self._may_act():
-                self._carry_out(step, next(node for node in nodes if node.name == step.node))
-                done = True
-        return done
+        nodes, now_s = self._marks.look(), self._clock()
+        steps = self._decided(nodes, now_s)
+        self._failed = None
+        done = [self._try(step, nodes, now_s) for step in steps]
+        if self._failed is not None:
+            raise self._failed
+        return any(done)
+
+    def _try(self, step: Step, nodes: "list[NodeState]", now_s: float) -> bool:
+        try:
+            fresh = self._marks.node(step.node)
+            current = [fresh if node.name == fresh.name else node for node in nodes]
+            if step not in self._decided(current, now_s) or not self._may_act():
+                return False
+            self._carry_out(step, fresh)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other nodes go on
+            self._failed = error
+            return False
+        return True
 
     def _decided(self, nodes: "list[NodeState]", now_s: float) -> "tuple[Step, ...]":
         return decide(nodes, share=self._settings.share, way=self._settings.way, now_s=now_s)
@@ -109,9 +125,11 @@ class Decider:
         except RefusedError as error:
             if step.effect == "ask" and order is not None:
                 why = "under-way" if error.in_use else "foreign"
-                stage = Stage.ASKED if error.in_use else Stage.REFUSED
                 self._tell(step, node, kinds.REMEDY_REFUSED, str(error), why)
-                order = replace(order, stage=stage, told=(*order.told, why))
+                order = replace(order, told=(*order.told, why))
+                if not error.in_use:
+                    before_s = node.order.since_s if node.order is not None else 0.0
+                    order = replace(order, stage=Stage.REFUSED, since_s=before_s)
         self._marks.write(node, order)
 
     def _tell(self, step: Step, node: NodeState, kind: str, evidence: str, why: str) -> None:
@@ -132,13 +150,14 @@ class Decider:
         )
 
     def _run(self) -> None:
-        more = False
-        while not self._ending.wait(0.0 if more else self._every_s):
-            more, problem = False, ""
+        more, wait_s = False, self._every_s
+        while not self._ending.wait(0.0 if more else wait_s):
+            more, problem, began_s = False, "", time.monotonic()
             try:
                 more = self.look()
-            except ERRORS as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is retried
                 problem = f"{type(error).__name__}: {error}"
+            wait_s = max(self._every_s, (time.monotonic() - began_s) * (1 / LOOKS_SHARE - 1))
             if problem and problem != self.problem:
                 print(f"decider: {problem}; retrying", file=sys.stderr, flush=True)
             self.problem = problem

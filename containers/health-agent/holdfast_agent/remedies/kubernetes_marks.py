@@ -8,11 +8,12 @@ Event, which the API server keeps for an hour: a replaced node loses its annotat
 import calendar
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Optional
 
 from holdfast_agent.remedies.seams import RefusedError
 from holdfast_common import NODE_HEALTH_LABEL, KubernetesClient
-from holdfast_common.decisions import NodeState, Order, Report, Stage
+from holdfast_common.decisions import NodeState, Order, Report, Stage, depends_on_jobs
 
 VALUES = {"reboot": "UnschedulablePendingReboot", "replace": "UnschedulablePendingReplacement"}
 FREE = ("", "Schedulable")
@@ -21,7 +22,6 @@ CONDITION = "HoldfastHealth"
 EVENT = "HoldfastRemedyRequested"
 _HYPERPOD = "sagemaker.amazonaws.com/compute-type=hyperpod"
 _DAEMONS = ("DaemonSet", "Node")
-_LEAVING = (Stage.GO, Stage.ASKED)
 _NODES = "/api/v1/nodes"
 
 
@@ -34,7 +34,9 @@ class KubernetesMarks:
     def look(self) -> "list[NodeState]":
         client = self._client()
         nodes = client.items(_NODES, labelSelector=_HYPERPOD) or client.items(_NODES)
-        found = [self._state(node, client) for node in nodes]
+        found = [_trusted(self._state(node, client)) for node in nodes]
+        if not any(node.report for node in found):
+            return found
         here = {node.name for node in found}
         events = client.items("/api/v1/events", fieldSelector=f"reason={EVENT},involvedObject.kind=Node")
         asked = {str(event["involvedObject"].get("name")): _since(event) for event in events}
@@ -47,6 +49,10 @@ class KubernetesMarks:
                 if name not in here
             ),
         ]
+
+    def node(self, name: str) -> NodeState:
+        client = self._client()
+        return _trusted(self._state(client.get(f"{_NODES}/{name}"), client))
 
     def own(self) -> NodeState:
         client = self._client()
@@ -87,15 +93,14 @@ class KubernetesMarks:
         marks, health = data.get("annotations") or {}, _health(data)
         order, report = Order.from_text(marks.get(ORDER, "")), Report.from_json(marks.get(REPORT, ""))
         request = next((what for what, value in VALUES.items() if health == value), "")
-        is_leaving = order is not None and order.stage in _LEAVING
-        is_ours = health in FREE or (is_leaving and bool(request))
+        is_ours = health in FREE or (request and order is not None and order.stage in (Stage.GO, Stage.ASKED))
         return NodeState(
             name=data["name"],
             report=report,
             order=order,
             request=request,
             foreign="" if is_ours else f"the node has the label {NODE_HEALTH_LABEL}={health}, not ours",
-            jobs=_jobs(client, data["name"]) if is_leaving and report and with_jobs else (),
+            jobs=_jobs(client, data["name"]) if with_jobs and depends_on_jobs(report, order) else (),
         )
 
     def _annotate(self, name: str, key: str, value: Optional[str]) -> None:
@@ -114,6 +119,12 @@ class KubernetesMarks:
         }
         body = {"status": {"conditions": [condition]}}
         self._client().patch(f"{_NODES}/{node.name}/status", body, kind="strategic-merge-patch")
+
+
+def _trusted(node: NodeState) -> NodeState:
+    """A pod may write the report of its own node alone, so its instance is taken from the node's name."""
+    report = node.report
+    return replace(node, report=report and replace(report, instance=node.name.removeprefix("hyperpod-")))
 
 
 def _jobs(client: KubernetesClient, node: str) -> "tuple[frozenset[str], ...]":

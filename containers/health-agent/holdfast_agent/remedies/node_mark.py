@@ -3,8 +3,7 @@
 import threading
 from typing import Optional
 
-from holdfast_agent.remedies.decider import ERRORS
-from holdfast_agent.remedies.seams import NodeMarks, RefusedError
+from holdfast_agent.remedies.seams import NodeMarks
 from holdfast_common.decisions import NodeState, Report
 
 EVERY_S = 0.5
@@ -19,7 +18,7 @@ class NodeMark:
         self._changed, self._ending = threading.Event(), threading.Event()
         self._thread: Optional[threading.Thread] = None
         self.seen: Optional[NodeState] = None
-        """Last state of the node; None while nothing is wanted."""
+        """State of the node at the last look."""
         self.problem = ""
 
     def want(self, report: Optional[Report]) -> None:
@@ -44,7 +43,7 @@ class NodeMark:
             if seen.report != wanted:
                 self._marks.report(wanted)
             self.problem = ""
-        except (*ERRORS, RefusedError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is retried
             self.problem = f"{type(error).__name__}: {error}"
             return False
         self.seen = seen

@@ -216,12 +216,15 @@ class Remediator:
             self._upgraded = report.incident
 
     def _unanswered(self, report: Report, boot_s: float, events: "list[Happening]") -> None:
-        if not self.problem:
+        seen = self._mark.seen if self._mark is not None else None
+        waits = seen is None or seen.order is None
+        problem = self.problem or ("no decider has answered the report of this node" if waits else "")
+        if not problem:
             self._failing_s = None
             return
         self._failing_s = boot_s if self._failing_s is None else self._failing_s
         if boot_s - self._failing_s >= UNANSWERED_S:
-            self._refuse(report, "unanswered", f"{self.problem}; retrying", events)
+            self._refuse(report, "unanswered", f"{problem}; retrying", events)
 
     def _refuse(self, report: Report, code: str, why: str, events: "list[Happening]") -> None:
         key = f"{code} {report.incident}:{report.remedy.value}"

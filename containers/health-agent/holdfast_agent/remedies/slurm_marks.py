@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 from holdfast_agent.remedies.seams import RefusedError
 from holdfast_agent.slurm import Program, SlurmNode, parse_nodes
 from holdfast_common import slurm_answers
-from holdfast_common.decisions import NodeState, Order, Report, Stage
+from holdfast_common.decisions import NodeState, Order, Report, Stage, depends_on_jobs
 
 REASONS = {"reboot": "Action:Reboot", "replace": "Action:Replace"}
 SLURMS_OWN = (
@@ -27,7 +27,6 @@ SLURMS_OWN = (
 _ORDER = re.compile(r"\s*holdfast-remedy:(\S+)")
 _REPORT = re.compile(r"\s*holdfast-verdict:(\S+)")
 _HELD = frozenset({"DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT", "RESERVED"})
-_LEAVING = (Stage.GO, Stage.ASKED)
 
 
 class SlurmMarks:
@@ -38,6 +37,9 @@ class SlurmMarks:
 
     def look(self) -> "list[NodeState]":
         return [self._state(node) for node in self._nodes()]
+
+    def node(self, name: str) -> NodeState:
+        return self._state(self._named(name))
 
     def own(self) -> NodeState:
         return self._state(self._named(self._host), with_jobs=False)
@@ -83,16 +85,15 @@ class SlurmMarks:
         raise RefusedError(f"Slurm has no node {host}: only compute nodes are replaced or rebooted, never a controller")
 
     def _state(self, node: SlurmNode, *, with_jobs: bool = True) -> NodeState:
-        order, report = _found(_ORDER, node.comment), _found(_REPORT, node.extra)
-        known = Order.from_text(order) if order else None
-        is_leaving = known is not None and known.stage in _LEAVING
+        order, report = Order.from_text(_found(_ORDER, node.comment)), Report.from_json(_found(_REPORT, node.extra))
+        is_ours = node.request and order is not None and order.stage in (Stage.GO, Stage.ASKED)
         return NodeState(
             name=node.name,
-            report=Report.from_json(report) if report else None,
-            order=known,
+            report=report,
+            order=order,
             request=node.request,
-            foreign="" if is_leaving and node.request else foreign_reason(node),
-            jobs=self._jobs(node.name) if is_leaving and report and with_jobs else (),
+            foreign="" if is_ours else foreign_reason(node),
+            jobs=self._jobs(node.name) if with_jobs and depends_on_jobs(report, order) else (),
         )
 
     def _jobs(self, host: str) -> "tuple[frozenset[str], ...]":
