@@ -191,8 +191,8 @@ class Agent:
 
 
 class ThreadlessMark(NodeMark):
-    def want(self, report: Report | None) -> None:
-        self._wanted = report
+    def publish(self, report: Report | None) -> None:
+        self._target = report
 
 
 def run(

@@ -90,7 +90,7 @@ class Order:
 
     Args:
         since_s: Last request for the node, of any incident: UTC seconds; 0 for none. It counts for an hour.
-        told: Codes of events that were written.
+        reported: Codes of events that were written.
         tasks: Slurm tasks that were requeued.
     """
 
@@ -98,11 +98,11 @@ class Order:
     remedy: str = ""
     since_s: float = 0.0
     incident: str = ""
-    told: "tuple[str, ...]" = ()
+    reported: "tuple[str, ...]" = ()
     tasks: "tuple[str, ...]" = ()
 
     def to_text(self) -> str:
-        more = json.dumps([self.incident, self.told, self.tasks], separators=(",", ":"))
+        more = json.dumps([self.incident, self.reported, self.tasks], separators=(",", ":"))
         return f"{self.stage.value}:{self.remedy}:{int(self.since_s)}:{more}"
 
     @staticmethod
@@ -110,8 +110,8 @@ class Order:
         """Return the order, or None where the text is none; an operator writes the stage alone."""
         stage, remedy, since, more = (*text.strip().split(":", 3), "", "", "")[:4]
         try:
-            incident, told, tasks = json.loads(more) if more else ("", (), ())
-            return Order(Stage(stage), remedy, float(since or 0), str(incident), tuple(told), tuple(tasks))
+            incident, reported, tasks = json.loads(more) if more else ("", (), ())
+            return Order(Stage(stage), remedy, float(since or 0), str(incident), tuple(reported), tuple(tasks))
         except (ValueError, TypeError, RecursionError):
             return None
 
@@ -136,7 +136,7 @@ class NodeState:
 
 
 @dataclass(frozen=True)
-class Told:
+class StepEvent:
     """Event of a step; ``why``: code of a refusal."""
 
     kind: str
@@ -158,7 +158,7 @@ class Step:
     order: Optional[Order]
     effect: str = ""
     task: str = ""
-    event: Optional[Told] = None
+    event: Optional[StepEvent] = None
 
 
 def depends_on_jobs(report: Optional[Report], order: Optional[Order]) -> bool:
@@ -204,7 +204,7 @@ class _Decision:
         if stage is Stage.ALLOW:
             return self._go(node, report) if not node.foreign else None
         if stage is Stage.REFUSED:
-            return self._begin(node, report) if "foreign" in order.told and not node.foreign else None
+            return self._begin(node, report) if "foreign" in order.reported and not node.foreign else None
         if stage is Stage.CLAIM:
             return self._confirm(node, report)
         if stage is Stage.GO:
@@ -252,12 +252,12 @@ class _Decision:
         waits = report.when is When.BOUNDARY and self._way != "slurm" and (report.lost or node.jobs)
         if not report.has_left or order.incident != report.incident or report.remedy is Remedy.RESET_GPU or waits:
             return None if order.incident == report.incident else self._go(node, report)
-        if "requested" in order.told:
+        if "requested" in order.reported:
             return Step(node.name, self._order(node, report, Stage.ASKED), effect="ask")
         lost = [f"job {job} loses its ranks on this node: {why}" for job, why in report.lost]
         evidence = "; ".join([report.evidence, *lost] if report.evidence else lost)
-        told = replace(order, told=(*order.told, "requested"))  # first, since the request may be retried
-        return Step(node.name, told, event=Told(kinds.REMEDY_REQUESTED, evidence))
+        reported = replace(order, reported=(*order.reported, "requested"))  # first, since the request may be retried
+        return Step(node.name, reported, event=StepEvent(kinds.REMEDY_REQUESTED, evidence))
 
     def _watch(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
         waited_s = self._now_s - order.since_s
@@ -267,14 +267,14 @@ class _Decision:
         task = next((task for task in report.tasks if task not in order.tasks), "")
         if task and self._way == "slurm":
             return Step(node.name, replace(order, tasks=(*order.tasks, task)), effect="requeue", task=task)
-        if waited_s >= TAKEN_WITHIN_S and "stalled" not in order.told:
-            told = replace(order, told=(*order.told, "stalled"))
+        if waited_s >= TAKEN_WITHIN_S and "stalled" not in order.reported:
+            reported = replace(order, reported=(*order.reported, "stalled"))
             evidence = f"no response to the request for {waited_s / 60:.0f} min"
-            return self._refuse(node, told, "stalled", evidence)
+            return self._refuse(node, reported, "stalled", evidence)
         remains = bool(node.jobs) and all(job & set(order.tasks) for job in node.jobs)
         is_stuck = remains and report.when is When.NOW and waited_s >= FORCED_AFTER_S
-        if self._way == "slurm" and is_stuck and not {"under-way", "forced"} & set(order.told):
-            return Step(node.name, replace(order, told=(*order.told, "forced")), effect="force")
+        if self._way == "slurm" and is_stuck and not {"under-way", "forced"} & set(order.reported):
+            return Step(node.name, replace(order, reported=(*order.reported, "forced")), effect="force")
         return None
 
     def _order(self, node: NodeState, report: Report, stage: Stage) -> Order:
@@ -284,8 +284,8 @@ class _Decision:
 
     @staticmethod
     def _refuse(node: NodeState, order: Order, why: str, evidence: str) -> Step:
-        told = order.told if why in order.told else (*order.told, why)
-        return Step(node.name, replace(order, told=told), event=Told(kinds.REMEDY_REFUSED, evidence, why))
+        reported = order.reported if why in order.reported else (*order.reported, why)
+        return Step(node.name, replace(order, reported=reported), event=StepEvent(kinds.REMEDY_REFUSED, evidence, why))
 
 
-__all__ = ["NodeState", "Order", "Report", "Stage", "Step", "Told", "decide", "depends_on_jobs"]
+__all__ = ["NodeState", "Order", "Report", "Stage", "Step", "StepEvent", "decide", "depends_on_jobs"]

@@ -114,7 +114,7 @@ class Decider:
         self._steps += 1
         order, remedy = step.order, node.report.remedy.value if node.report is not None else ""
         if step.event is not None:
-            self._tell(step, node, step.event.kind, step.event.evidence, step.event.why)
+            self._log(step, node, step.event.kind, step.event.evidence, step.event.why)
         try:
             if step.effect == "requeue":
                 self._marks.requeue(node, step.task)
@@ -125,14 +125,14 @@ class Decider:
         except RefusedError as error:
             if step.effect == "ask" and order is not None:
                 why = "under-way" if error.in_use else "foreign"
-                self._tell(step, node, kinds.REMEDY_REFUSED, str(error), why)
-                order = replace(order, told=(*order.told, why))
+                self._log(step, node, kinds.REMEDY_REFUSED, str(error), why)
+                order = replace(order, reported=(*order.reported, why))
                 if not error.in_use:
                     before_s = node.order.since_s if node.order is not None else 0.0
                     order = replace(order, stage=Stage.REFUSED, since_s=before_s)
         self._marks.write(node, order)
 
-    def _tell(self, step: Step, node: NodeState, kind: str, evidence: str, why: str) -> None:
+    def _log(self, step: Step, node: NodeState, kind: str, evidence: str, why: str) -> None:
         if node.report is None:
             return
         detail = {"incident": node.report.incident, "way": self._settings.way, "host": step.node}

@@ -10,25 +10,25 @@ EVERY_S = 0.5
 
 
 class NodeMark:
-    """Keeps the mark as wanted; polls only while there is a report, or one has to be removed."""
+    """Keeps the mark at its target; polls only while there is a report, or one has to be removed."""
 
     def __init__(self, *, marks: NodeMarks, every_s: float = EVERY_S) -> None:
         self._marks, self._every_s = marks, every_s
-        self._wanted: Optional[Report] = None
+        self._target: Optional[Report] = None
         self._changed, self._ending = threading.Event(), threading.Event()
         self._thread: Optional[threading.Thread] = None
         self.seen: Optional[NodeState] = None
         """State of the node at the last look."""
         self.problem = ""
 
-    def want(self, report: Optional[Report]) -> None:
+    def publish(self, report: Optional[Report]) -> None:
         """Never waits. The first call also removes a report of an earlier boot."""
         if self._thread is None:
-            self._wanted = report
+            self._target = report
             self._thread = threading.Thread(target=self._run, name="mark", daemon=True)
             self._thread.start()
-        elif report != self._wanted:
-            self._wanted = report
+        elif report != self._target:
+            self._target = report
             self._changed.set()
 
     def close(self) -> None:
@@ -37,20 +37,20 @@ class NodeMark:
 
     def look(self) -> bool:
         """Write and read once; return True if nothing is left to do."""
-        wanted = self._wanted
+        target = self._target
         try:
             seen = self._marks.own()
-            if seen.report != wanted:
-                self._marks.report(wanted)
+            if seen.report != target:
+                self._marks.report(target)
             self.problem = ""
         except Exception as error:  # noqa: BLE001 - whatever it is, it is retried
             self.problem = f"{type(error).__name__}: {error}"
             return False
         self.seen = seen
-        return wanted is None
+        return target is None
 
     def _run(self) -> None:
         while not self._ending.is_set():
             self._changed.clear()
-            is_done = self.look() and self._wanted is None
+            is_done = self.look() and self._target is None
             self._changed.wait(None if is_done else self._every_s)

@@ -121,14 +121,14 @@ class Remediator:
             return
         if report is None:
             self._forget()
-            self._mark.want(None)
+            self._mark.publish(None)
             return
         if report.incident != self._incident:
             self._forget()
             self._incident = report.incident
         self._follow(report, jobs, boot_s, orders, events)
         remedy = Remedy.REBOOT if self._upgraded == report.incident else report.remedy
-        self._mark.want(
+        self._mark.publish(
             replace(
                 report,
                 remedy=remedy,

@@ -1,4 +1,4 @@
-"""The agent as a whole: detectors, engine, executor and log in one non-blocking loop."""
+"""The agent as a whole: detectors, engine, remedies and log in one non-blocking loop."""
 
 from holdfast_agent.service.composition import detectors_of, serve
 from holdfast_agent.service.interfaces import NoRemedies
