@@ -155,12 +155,17 @@ class Agent:
         self.answers: list[tuple[JobReport, node_socket.Answer]] = []
         self.verdicts: list[Verdict] = []
         self.marks = marks or Marks(board, name)
+        self.reset_code: int | None = 1
         self._new()
 
     def _new(self) -> None:
         self.mark: NodeMark = ThreadlessMark(marks=self.marks)
         self.remediator: Remediator = Remediator(
-            settings=self.settings, tell=self._tell, boot_s=self.board.now_s, mark=self.mark, reset=lambda _: lambda: 1
+            settings=self.settings,
+            tell=self._tell,
+            boot_s=self.board.now_s,
+            mark=self.mark,
+            reset=lambda _: lambda: self.reset_code,
         )
 
     def _tell(self, job: JobReport, command: node_socket.Command) -> bool:

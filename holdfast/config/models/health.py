@@ -13,8 +13,8 @@ class Health(Model):
     """observe: reports faults and the remedies that it would request, and changes nothing. act: also hands over the
     ranks of a faulty node and requests a reboot or replacement from HyperPod. Default: observe"""
     breaker_share: fields.Share = 0.1
-    """The part of the nodes that all agents together may have rebooted or replaced within an hour, at least one; then
-    they wait for a person. Default: 0.1"""
+    """The part of the nodes that may be rebooted or replaced within an hour, at least one; the others need manual
+    approval. Default: 0.1"""
     checks: fields.ScriptPaths = ()
     """Executables of your own that the agent runs again and again, by paths from this file's folder; exit code 0 is
     healthy, 1 a finding, 2 unknown. Default: none"""

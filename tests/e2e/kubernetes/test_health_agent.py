@@ -51,7 +51,8 @@ class Cluster:
 
     def pods(self) -> dict[str, str]:
         """Node -> its agent's pod, of those that are ready."""
-        listed = json.loads(self.kubectl("get", "pods", "--namespace", NAMESPACE, "--output", "json"))["items"]
+        selected = ["--namespace", NAMESPACE, "--selector", "app.kubernetes.io/name=holdfast-health-agent"]
+        listed = json.loads(self.kubectl("get", "pods", *selected, "--output", "json"))["items"]
         return {
             one["spec"]["nodeName"]: one["metadata"]["name"]
             for one in listed

@@ -205,6 +205,17 @@ def test_a_gpu_that_cannot_be_reset_is_a_reboot() -> None:
     assert world.deeds("ask") == [("ask", "reboot")]
 
 
+def test_a_gpu_that_is_reset_keeps_its_node_unless_the_fault_stays() -> None:
+    world = World()
+    world.one.reset_code = 0
+    world.one.accuse(remedy=Remedy.RESET_GPU)
+    world.run(50)
+    assert [told.detail["way"] for told in world.told()] == ["driver"]
+    assert world.board.asked() == []
+    world.run(60)
+    assert world.deeds("ask") == [("ask", "reboot")]
+
+
 # --- hand-over first, the node second
 
 
@@ -445,6 +456,7 @@ def test_a_request_that_fails_is_reported_once_and_retried_and_keeps_no_other_no
     world.run(10)
     assert world.board.asked() == ["worker-1", "worker-0"]
     assert [one.detail["host"] for one in world.told(kinds.REMEDY_REQUESTED)] == ["worker-0", "worker-1"]
+    assert world.refusals() == ["unanswered"]
 
 
 def test_a_report_that_no_decider_answers_is_reported_once() -> None:
@@ -452,7 +464,7 @@ def test_a_report_that_no_decider_answers_is_reported_once() -> None:
     world.one.accuse()
     run(world.agents, for_s=600)
     (told,) = world.told(kinds.REMEDY_REFUSED)
-    assert (told.detail["why"], "no decider" in told.evidence) == ("unanswered", True)
+    assert (told.detail["why"], "the decider has not answered" in told.evidence) == ("unanswered", True)
     world.run(10)
     assert world.board.asked() == ["worker-0"]
 

@@ -128,16 +128,15 @@ class Remediator:
             self._incident = report.incident
         self._follow(report, jobs, boot_s, orders, events)
         remedy = Remedy.REBOOT if self._upgraded == report.incident else report.remedy
-        self._mark.publish(
-            replace(
-                report,
-                remedy=remedy,
-                has_left=self._has_left,
-                lost=tuple(sorted(self._leaving.lost(jobs).items())) if self._left_s is not None else (),
-                tasks=(*self._leaving.tasks, *self._leaving.requeued) if self._has_left else (),
-                taken_back=self._taken_back,
-            )
+        report = replace(
+            report,
+            remedy=remedy,
+            has_left=self._has_left,
+            lost=tuple(sorted(self._leaving.lost(jobs).items())) if self._left_s is not None else (),
+            tasks=(*self._leaving.tasks, *self._leaving.requeued) if self._has_left else (),
+            taken_back=self._taken_back,
         )
+        self._mark.publish(report)
         self._unanswered(report, boot_s, events)
 
     def _refusal(self, report: Report) -> "Optional[tuple[str, str]]":
@@ -193,7 +192,7 @@ class Remediator:
             return
         self._has_left = True
         if report.remedy is Remedy.RESET_GPU and self._upgraded != report.incident:
-            self._try_reset(report, boot_s)
+            self._try_reset(report, boot_s, events)
             return
         if self._settings.way == "slurm":
             orders += self._leaving.let_go(jobs, incident=report.incident, reason=report.fault)
@@ -204,7 +203,7 @@ class Remediator:
             for job in staying:
                 self._leaving.requeue(job.task)
 
-    def _try_reset(self, report: Report, boot_s: float) -> None:
+    def _try_reset(self, report: Report, boot_s: float, events: "list[Happening]") -> None:
         """A device that cannot be reset by itself, or is no better after it, requires a reboot."""
         if self._resetting is None:
             self._resetting = self._reset(report.device)
@@ -212,13 +211,15 @@ class Remediator:
         code = self._resetting()
         if code == 0 and self._reset_s is None:
             self._reset_s = boot_s
+            events.append(self._event(kinds.REMEDY_REQUESTED, report, report.evidence, way="driver"))
         if code not in (None, 0) or (self._reset_s is not None and boot_s - self._reset_s >= RESET_HELPS_S):
             self._upgraded = report.incident
 
     def _unanswered(self, report: Report, boot_s: float, events: "list[Happening]") -> None:
         seen = self._mark.seen if self._mark is not None else None
-        waits = seen is None or seen.order is None
-        problem = self.problem or ("no decider has answered the report of this node" if waits else "")
+        is_due = report.has_left and report.when is When.NOW and report.remedy is not Remedy.RESET_GPU
+        waits = seen is None or seen.order is None or (is_due and self._stage(report) is Stage.GO)
+        problem = self.problem or ("the decider has not answered the report of this node" if waits else "")
         if not problem:
             self._failing_s = None
             return
@@ -231,11 +232,11 @@ class Remediator:
         if key in self._refused:
             return
         self._refused = [*self._refused[-63:], key]
-        detail = {"incident": report.incident, "way": self._settings.way, "host": self._settings.host, "why": code}
-        action = report.remedy.value
-        events.append(
-            Happening(kind=kinds.REMEDY_REFUSED, fault=report.fault, evidence=why, action=action, detail=detail)
-        )
+        events.append(self._event(kinds.REMEDY_REFUSED, report, why, way=self._settings.way, why=code))
+
+    def _event(self, kind: str, report: Report, evidence: str, **more: str) -> Happening:
+        detail = {"incident": report.incident, "host": self._settings.host, **more}
+        return Happening(kind=kind, fault=report.fault, evidence=evidence, action=report.remedy.value, detail=detail)
 
     def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
         """Restart processes that the kernel named; other sources are not trusted."""
