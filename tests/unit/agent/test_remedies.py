@@ -469,6 +469,34 @@ def test_a_report_that_no_decider_answers_is_reported_once() -> None:
     assert world.board.asked() == ["worker-0"]
 
 
+def test_a_verdict_that_is_withdrawn_after_the_request_changes_nothing_of_it() -> None:
+    world = World()
+    world.one.jobs = [job(spares=0)]
+    world.board.refuses = {"worker-0"}
+    world.one.accuse()
+    world.run(10)
+    world.board.refuses.clear()
+    world.decider.consider()
+    world.one.mark.look()
+    world.one.accuse(withdrawn=True)
+    world.run(10)
+    assert world.deeds() == [("ask", "replace"), ("requeue", "13")]
+    world.board.requests.clear()
+    world.run(10)
+    assert (world.board.reports, world.refusals()) == ({}, [])
+
+
+def test_an_incident_that_outlives_its_reboot_and_needs_more_is_requested_again() -> None:
+    world = World()
+    world.one.accuse(remedy=Remedy.REBOOT)
+    world.run(20)
+    world.board.requests.clear()
+    world.one.reboot()
+    world.one.accuse(remedy=Remedy.REPLACE)
+    world.run(20)
+    assert world.deeds("ask") == [("ask", "reboot"), ("ask", "replace")]
+
+
 def test_slurm_away_for_ten_minutes_is_said_once_and_waited_for() -> None:
     world = World()
     world.board.away = True

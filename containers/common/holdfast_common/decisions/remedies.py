@@ -199,7 +199,7 @@ class _Decision:
             stands = order is None or order.stage is Stage.ASKED or node.request
             return None if stands else self._withdraw(node)
         stage = order.stage if order is not None else None
-        if order is None or (stage is Stage.ASKED and order.incident != report.incident):
+        if order is None or (stage is Stage.ASKED and self._is_of_earlier(order, node, report)):
             return self._begin(node, report)
         if stage is Stage.ALLOW:
             return self._go(node, report) if not node.foreign else None
@@ -210,6 +210,11 @@ class _Decision:
         if stage is Stage.GO:
             return self._ask(node, report, order)
         return self._watch(node, report, order)
+
+    @staticmethod
+    def _is_of_earlier(order: Order, node: NodeState, report: Report) -> bool:
+        """Return True for another incident, or another remedy than the one that was done."""
+        return order.incident != report.incident or (order.remedy != report.remedy.value and not node.request)
 
     def _begin(self, node: NodeState, report: Report) -> Optional[Step]:
         if node.foreign or node.request:

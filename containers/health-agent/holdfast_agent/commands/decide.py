@@ -43,7 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     def report(happening: Happening) -> None:
         fields: dict[str, Any] = {**asdict(happening), "detail": dict(happening.detail)}
-        log.write(**fields)
+        try:
+            log.write(**fields)
+        except OSError as error:  # a full disk of this node keeps no other one from its remedy
+            say(f"event not written: {error}: {fields}")
 
     lease = Lease(in_cluster, name=NAME, namespace=arguments.namespace, identity=arguments.identity, report=say)
     decider = decider_of(RemedySettings.of(configuration), may_act=lambda: lease.is_held, report=report)

@@ -51,7 +51,7 @@ class Remediator:
         self._departure = Departure(request=leave, host=settings.host)
         self._reports: dict[str, Report] = {}
         self._leaving = Leaving()
-        self._incident = ""
+        self._current: Optional[Report] = None
         self._left_s: Optional[float] = None
         """Begin of the hand-overs; None before an order."""
         self._has_left = self._was_asked = self._taken_back = False
@@ -113,7 +113,7 @@ class Remediator:
         orders: "list[tuple[JobReport, node_socket.Command]]",
         events: "list[Happening]",
     ) -> None:
-        report = strongest(self._reports.values())
+        report = self._requested() or strongest(self._reports.values())
         if report is not None and (refusal := self._refusal(report)):
             self._refuse(report, *refusal, events)
             report = None
@@ -123,9 +123,9 @@ class Remediator:
             self._forget()
             self._mark.publish(None)
             return
-        if report.incident != self._incident:
+        if self._current is None or report.incident != self._current.incident:
             self._forget()
-            self._incident = report.incident
+        self._current = report
         self._follow(report, jobs, boot_s, orders, events)
         remedy = Remedy.REBOOT if self._upgraded == report.incident else report.remedy
         report = replace(
@@ -139,6 +139,12 @@ class Remediator:
         self._mark.publish(report)
         self._unanswered(report, boot_s, events)
 
+    def _requested(self) -> Optional[Report]:
+        """Return the last report while its request stands: tasks are requeued and the answer is watched for."""
+        report, seen = self._current, self._mark.seen if self._mark is not None else None
+        stands = report is not None and seen is not None and bool(seen.request) and self._stage(report) is Stage.ASKED
+        return report if stands else None
+
     def _refusal(self, report: Report) -> "Optional[tuple[str, str]]":
         if self._settings.mode != "act":
             return "observe", f"observe: {report.remedy.value} would be requested (way: {self._settings.way})"
@@ -149,7 +155,7 @@ class Remediator:
         return None
 
     def _forget(self) -> None:
-        self._incident, self._leaving, self._left_s = "", Leaving(), None
+        self._current, self._leaving, self._left_s = None, Leaving(), None
         self._has_left = self._was_asked = self._taken_back = False
         self._resetting, self._reset_s = None, None
 
@@ -251,7 +257,7 @@ class Remediator:
     def snapshot(self) -> "dict[str, Any]":
         return {
             "reports": {name: report.to_json() for name, report in self._reports.items()},
-            "incident": self._incident,
+            "current": None if self._current is None else self._current.to_json(),
             "leaving": asdict(self._leaving),
             "left_s": self._left_s,
             "has_left": self._has_left,
@@ -266,14 +272,15 @@ class Remediator:
         try:
             reports = {str(name): Report.from_json(text) for name, text in snapshot["reports"].items()}
             leaving, left_s = Leaving(**snapshot["leaving"]), snapshot["left_s"]
-            incident, upgraded = str(snapshot["incident"]), str(snapshot["upgraded"])
+            current, upgraded = snapshot["current"], str(snapshot["upgraded"])
             has_left, was_asked = bool(snapshot["has_left"]), bool(snapshot["was_asked"])
             refused = [str(key) for key in snapshot["refused"]]
             self._restarting.restore(snapshot["restarting"])
         except (KeyError, TypeError, ValueError, AttributeError):
             return False
         self._reports = {name: report for name, report in reports.items() if report is not None}
-        self._leaving, self._left_s, self._incident, self._upgraded = leaving, left_s, incident, upgraded
+        self._current = Report.from_json(current) if current else None
+        self._leaving, self._left_s, self._upgraded = leaving, left_s, upgraded
         self._has_left, self._was_asked, self._refused = has_left, was_asked, refused
         self._is_restored = True
         return True
