@@ -558,6 +558,27 @@ def test_a_decider_that_is_killed_before_any_access_leaves_the_rest_to_its_succe
     assert world.decider.marks.kill_at < 0 or access > 20, "it was killed"
 
 
+@pytest.mark.parametrize("access", range(20))
+def test_a_task_is_requeued_also_where_the_node_and_its_report_are_gone_before_the_successor(access: int) -> None:
+    """HyperPod takes the node as soon as it is requested, and the agent of the new one has no report."""
+    world = World(0.1)
+    world.one.jobs = [job(spares=0)]
+    world.decider.marks.kill_at = access
+    world.one.accuse()
+
+    def take(_: float) -> None:
+        if world.decider.marks.kill_at < 0 and world.board.requests:
+            world.board.requests.clear()
+            world.board.reports.clear()
+            world.one.jobs = []
+            world.one.reboot()
+
+    world.run(60, at=take)
+    assert world.board.asked() == ["worker-0"]
+    assert set(world.deeds("requeue")) == {("requeue", "13")}
+    assert world.board.orders["worker-0"].stage is Stage.ASKED, "it counts"
+
+
 def test_a_node_that_was_rebooted_with_its_agent_is_not_requested_again() -> None:
     world = World()
     world.one.accuse(remedy=Remedy.REBOOT)
@@ -581,7 +602,7 @@ def test_a_snapshot_that_is_none_is_not_taken() -> None:
 def test_a_mark_that_is_none_is_no_mark(text: str) -> None:
     report = Report("i:1", "gpu-lost", Remedy.REPLACE, When.NOW, lost=(("12", "why"),), tasks=("1_2",))
     assert Report.from_json(report.to_json()) == report
-    order = Order(Stage.ASKED, "replace", 17.0, "i:1", ("breaker",), ("1_2",))
+    order = Order(Stage.ASKED, "replace", 17.0, "i:1", ("breaker",), ("1_2",), ("1_2", "1_3"))
     assert Order.from_text(order.to_text()) == order
     assert Order.from_text("allow") == Order(Stage.ALLOW)
     if not text.startswith("{"):

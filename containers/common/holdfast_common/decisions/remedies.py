@@ -92,6 +92,7 @@ class Order:
         since_s: Last request for the node, of any incident: UTC seconds; 0 for none. It counts for an hour.
         reported: Codes of events that were written.
         tasks: Slurm tasks that were requeued.
+        owed: Slurm tasks to requeue, also where the report is gone with the node.
     """
 
     stage: Stage
@@ -100,9 +101,10 @@ class Order:
     incident: str = ""
     reported: "tuple[str, ...]" = ()
     tasks: "tuple[str, ...]" = ()
+    owed: "tuple[str, ...]" = ()
 
     def to_text(self) -> str:
-        more = json.dumps([self.incident, self.reported, self.tasks], separators=(",", ":"))
+        more = json.dumps([self.incident, self.reported, self.tasks, self.owed], separators=(",", ":"))
         return f"{self.stage.value}:{self.remedy}:{int(self.since_s)}:{more}"
 
     @staticmethod
@@ -110,8 +112,9 @@ class Order:
         """Return the order, or None where the text is none; an operator writes the stage alone."""
         stage, remedy, since, more = (*text.strip().split(":", 3), "", "", "")[:4]
         try:
-            incident, reported, tasks = json.loads(more) if more else ("", (), ())
-            return Order(Stage(stage), remedy, float(since or 0), str(incident), tuple(reported), tuple(tasks))
+            incident, *lists = json.loads(more) if more else ("", (), (), ())
+            reported, tasks, owed = map(tuple, lists)
+            return Order(Stage(stage), remedy, float(since or 0), str(incident), reported, tasks, owed)
         except (ValueError, TypeError, RecursionError):
             return None
 
@@ -195,6 +198,11 @@ class _Decision:
 
     def step(self, node: NodeState) -> Optional[Step]:
         report, order = node.report, node.order
+        if order is not None and (report is None or order.stage is Stage.ASKED):
+            owed = (*order.owed, *(report.tasks if report is not None and order.incident == report.incident else ()))
+            task = next((task for task in owed if task not in order.tasks), "")
+            if task and self._way == "slurm":
+                return Step(node.name, replace(order, tasks=(*order.tasks, task)), effect="requeue", task=task)
         if report is None:
             stands = order is None or order.stage is Stage.ASKED or node.request
             return None if stands else self._withdraw(node)
@@ -239,39 +247,39 @@ class _Decision:
         return self._go(node, report)
 
     def _withdraw(self, node: NodeState) -> Step:
-        """Remove the order; an earlier request still counts."""
+        """Remove the order; a request still counts, also one whose decider was killed before it wrote the mark."""
         order = node.order
-        if order is None or self._now_s - order.since_s >= WINDOW_S:
+        if order is None:
             return Step(node.name, None)
-        return Step(node.name, Order(Stage.ASKED, order.remedy, order.since_s))
+        since_s = self._now_s if order.stage is Stage.GO and "requested" in order.reported else order.since_s
+        counts = self._now_s - since_s < WINDOW_S
+        return Step(node.name, Order(Stage.ASKED, order.remedy, since_s) if counts else None)
 
     def _go(self, node: NodeState, report: Report) -> Step:
         return Step(node.name, self._order(node, report, Stage.GO))
 
     def _ask(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
+        asked = replace(order, stage=Stage.ASKED, remedy=report.remedy.value, since_s=self._now_s)
         if node.request:
-            # Its decider was killed just after the request.
-            return Step(node.name, self._order(node, report, Stage.ASKED))
+            return Step(node.name, asked)  # its decider was killed just after the request
         if node.foreign:
             return self._refuse(node, self._order(node, report, Stage.REFUSED), "foreign", node.foreign)
         waits = report.when is When.BOUNDARY and self._way != "slurm" and (report.lost or node.jobs)
         if not report.has_left or order.incident != report.incident or report.remedy is Remedy.RESET_GPU or waits:
             return None if order.incident == report.incident else self._go(node, report)
         if "requested" in order.reported:
-            return Step(node.name, self._order(node, report, Stage.ASKED), effect="ask")
+            return Step(node.name, asked, effect="ask")
         lost = [f"job {job} loses its ranks on this node: {why}" for job, why in report.lost]
         evidence = "; ".join([report.evidence, *lost] if report.evidence else lost)
-        reported = replace(order, reported=(*order.reported, "requested"))  # first, since the request may be retried
-        return Step(node.name, reported, event=StepEvent(kinds.REMEDY_REQUESTED, evidence))
+        # First, since the request may be retried.
+        ready = replace(order, reported=(*order.reported, "requested"), owed=report.tasks)
+        return Step(node.name, ready, event=StepEvent(kinds.REMEDY_REQUESTED, evidence))
 
     def _watch(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:
         waited_s = self._now_s - order.since_s
         if report.taken_back and not node.request:
             evidence = "the request was withdrawn manually"
             return self._refuse(node, self._order(node, report, Stage.REFUSED), "taken-back", evidence)
-        task = next((task for task in report.tasks if task not in order.tasks), "")
-        if task and self._way == "slurm":
-            return Step(node.name, replace(order, tasks=(*order.tasks, task)), effect="requeue", task=task)
         if waited_s >= TAKEN_WITHIN_S and "stalled" not in order.reported:
             reported = replace(order, reported=(*order.reported, "stalled"))
             evidence = f"no response to the request for {waited_s / 60:.0f} min"

@@ -10,7 +10,7 @@ from typing import Optional
 from urllib.parse import quote, unquote
 
 from holdfast_agent.remedies.seams import RefusedError
-from holdfast_agent.slurm import Program, SlurmNode, parse_nodes
+from holdfast_agent.slurm import Program, SlurmError, SlurmNode, parse_nodes
 from holdfast_common import slurm_answers
 from holdfast_common.decisions import NodeState, Order, Report, Stage, depends_on_jobs
 
@@ -68,7 +68,13 @@ class SlurmMarks:
 
     def requeue(self, node: NodeState, task: str) -> None:
         """Requeue a task that has this node alone. Raises SlurmError, RefusedError."""
-        fields = _task(task, self._program.run(["scontrol", "--oneliner", "show", "job", task]))
+        try:
+            output = self._program.run(["scontrol", "--oneliner", "show", "job", task])
+        except SlurmError as error:
+            if "Invalid job id" in str(error):
+                raise RefusedError(str(error)) from None
+            raise
+        fields = _task(task, output)
         if fields.get("JobState") in slurm_answers.BEFORE_START:
             return
         if fields.get("NumNodes") != "1" or node.name not in (fields.get("NodeList"), fields.get("BatchHost")):
