@@ -1,5 +1,6 @@
 """What follows from verdicts, in virtual time: claimed, handed over, requested; left alone where nothing is due."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -684,6 +685,9 @@ def test_killed_meanwhile_a_process_is_started_anew_once() -> None:
 # --- a task of Slurm's
 
 
+STARTED_S = 1e9
+
+
 class Scontrol(Program):
     """Answers as Slurm 22.05 does for an array of two, whose last task has the array's number."""
 
@@ -695,7 +699,8 @@ class Scontrol(Program):
         if argv[1] == "requeue":
             self.requeued.append(argv[2])
             return ""
-        shared = "Requeue=1 NumNodes=1"
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(STARTED_S))
+        shared = f"Requeue=1 NumNodes=1 StartTime={stamp}"
         return "".join(
             f"JobId={number} ArrayJobId=1 ArrayTaskId={task} JobState={state} NodeList={host} {shared}\n"
             for number, task, state, host in ((1, 1, "FAILED", "worker-1"), (2, 0, "RUNNING", "worker-0"))
@@ -711,7 +716,10 @@ def test_one_task_of_an_array_is_requeued_and_never_all_of_them(task: str, host:
     assert program.requeued == [name]
     with pytest.raises(RefusedError):
         marks.requeue(NodeState("worker-7"), task)
-    assert program.requeued == [name]
+    marks.requeue(NodeState(host, order=Order(Stage.ASKED, since_s=STARTED_S - 1)), task)
+    assert program.requeued == [name], "Slurm has restarted it on the new node of this name"
+    marks.requeue(NodeState(host, order=Order(Stage.ASKED, since_s=STARTED_S)), task)
+    assert program.requeued == [name, name]
 
 
 def test_labels_are_of_kubernetes_and_slurm_knows_short_names() -> None:

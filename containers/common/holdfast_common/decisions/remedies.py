@@ -247,13 +247,11 @@ class _Decision:
         return self._go(node, report)
 
     def _withdraw(self, node: NodeState) -> Step:
-        """Remove the order; a request still counts, also one whose decider was killed before it wrote the mark."""
+        """Remove the order; a request still counts."""
         order = node.order
-        if order is None:
+        if order is None or self._now_s - order.since_s >= WINDOW_S:
             return Step(node.name, None)
-        since_s = self._now_s if order.stage is Stage.GO and "requested" in order.reported else order.since_s
-        counts = self._now_s - since_s < WINDOW_S
-        return Step(node.name, Order(Stage.ASKED, order.remedy, since_s) if counts else None)
+        return Step(node.name, Order(Stage.ASKED, order.remedy, order.since_s))
 
     def _go(self, node: NodeState, report: Report) -> Step:
         return Step(node.name, self._order(node, report, Stage.GO))
@@ -271,8 +269,9 @@ class _Decision:
             return Step(node.name, asked, effect="ask")
         lost = [f"job {job} loses its ranks on this node: {why}" for job, why in report.lost]
         evidence = "; ".join([report.evidence, *lost] if report.evidence else lost)
-        # First, since the request may be retried.
-        ready = replace(order, reported=(*order.reported, "requested"), owed=report.tasks)
+        # First, since the request may be retried, and the node may be gone right after it.
+        reported = (*order.reported, "requested")
+        ready = replace(order, since_s=self._now_s, reported=reported, owed=report.tasks)
         return Step(node.name, ready, event=StepEvent(kinds.REMEDY_REQUESTED, evidence))
 
     def _watch(self, node: NodeState, report: Report, order: Order) -> Optional[Step]:

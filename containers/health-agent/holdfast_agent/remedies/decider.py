@@ -128,8 +128,7 @@ class Decider:
                 self._log(step, node, kinds.REMEDY_REFUSED, str(error), why)
                 order = replace(order, reported=(*order.reported, why))
                 if not error.in_use:
-                    before_s = node.order.since_s if node.order is not None else 0.0
-                    order = replace(order, stage=Stage.REFUSED, since_s=before_s)
+                    order = replace(order, stage=Stage.REFUSED)
         self._marks.write(node, order)
 
     def _log(self, step: Step, node: NodeState, kind: str, evidence: str, why: str) -> None:

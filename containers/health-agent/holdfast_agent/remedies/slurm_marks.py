@@ -6,6 +6,7 @@ jobs to end, down does not); scontrol manual page, "update node".
 """
 
 import re
+import time
 from typing import Optional
 from urllib.parse import quote, unquote
 
@@ -67,7 +68,7 @@ class SlurmMarks:
         self._set(node.name, "DOWN", remedy)
 
     def requeue(self, node: NodeState, task: str) -> None:
-        """Requeue a task that has this node alone. Raises SlurmError, RefusedError."""
+        """Requeue a task that has this node alone and began before the request. Raises SlurmError, RefusedError."""
         try:
             output = self._program.run(["scontrol", "--oneliner", "show", "job", task])
         except SlurmError as error:
@@ -75,7 +76,8 @@ class SlurmMarks:
                 raise RefusedError(str(error)) from None
             raise
         fields = _task(task, output)
-        if fields.get("JobState") in slurm_answers.BEFORE_START:
+        since_s = node.order.since_s if node.order is not None else 0.0
+        if fields.get("JobState") in slurm_answers.BEFORE_START or (since_s and _started_s(fields) > since_s):
             return
         if fields.get("NumNodes") != "1" or node.name not in (fields.get("NodeList"), fields.get("BatchHost")):
             raise RefusedError(f"task {task} is on {fields.get('NodeList', 'no node')}, not on {node.name} alone")
@@ -139,6 +141,14 @@ def _task(task: str, output: str) -> "dict[str, str]":
         if task in (fields.get("JobId"), _name("", fields)):
             return fields
     raise RefusedError(f"Slurm shows no task {task}")
+
+
+def _started_s(fields: "dict[str, str]") -> float:
+    """UTC seconds, by the controller's clock, which is the decider's; 0 for unknown."""
+    try:
+        return time.mktime(time.strptime(fields.get("StartTime", ""), "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return 0.0
 
 
 def _name(task: str, fields: "dict[str, str]") -> str:
