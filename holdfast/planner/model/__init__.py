@@ -33,7 +33,6 @@ __all__ = [
     "goodput",
     "require",
     "shares",
-    "simulate_wall",
     "simulate_work",
     "strategy_at",
 ]
