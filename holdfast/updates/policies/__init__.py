@@ -25,5 +25,4 @@ __all__ = [
     "Edit",
     "Effect",
     "Policy",
-    "with_former_mode",
 ]
