@@ -12,7 +12,6 @@ __all__ = [
     "Scenario",
     "check_template",
     "deployments",
-    "deployments_in",
     "deployments_in_app",
     "findings_in_app",
     "scenarios",
