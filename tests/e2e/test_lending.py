@@ -97,7 +97,7 @@ def test_an_elastic_job_gives_nodes_to_a_job_of_a_higher_priority_and_grows_back
         f"{max(gaps):.2f} s in {len(gaps)} changes, {last} steps"
     )
     assert len(said) == MOST - FEWEST, said
-    assert all("is told to leave" in text for text in said), said
+    assert all("gets SIGTERM" in text for text in said), said
     steps = written(folder)
     assert [len(steps[number]) for number in range(last)] == [1] * last, "nothing is done again"
     calm = tmp_path / "calm"
