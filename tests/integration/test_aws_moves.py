@@ -3,7 +3,6 @@
 import json
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,24 +112,11 @@ class Lab:
         return answer
 
 
-@contextmanager
-def two_clusters(home: Path) -> Iterator[Lab]:
-    with serve(home=home) as running:
-        made = Lab(running)
-        made.prepare()
-        yield made
-
-
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    with two_clusters(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """For moves that are refused."""
-    with two_clusters(tmp_path_factory.mktemp("unchanged")) as made:
+    with serve(home=tmp_path) as running:
+        made = Lab(running)
+        made.prepare()
         yield made
 
 
@@ -191,19 +177,19 @@ def test_each_node_is_judged_by_itself(lab: Lab) -> None:
     ],
     ids=lambda given: "" if isinstance(given, dict) else given[:24],
 )
-def test_a_move_that_cannot_be_is_refused_as_a_whole(unchanged: Lab, given: dict[str, Any], words: str) -> None:
-    before = unchanged.nodes("one"), unchanged.counts("one")
+def test_a_move_that_cannot_be_is_refused_as_a_whole(lab: Lab, given: dict[str, Any], words: str) -> None:
+    before = lab.nodes("one"), lab.counts("one")
     with pytest.raises(ClientError, match=words):
-        unchanged.move(**given)
-    assert (unchanged.nodes("one"), unchanged.counts("one")) == before
+        lab.move(**given)
+    assert (lab.nodes("one"), lab.counts("one")) == before
 
 
 @pytest.mark.documented("HP-123")
-def test_reasons_of_the_target_are_told_for_each_node(unchanged: Lab) -> None:
-    first = next(iter(unchanged.nodes("one", "a")))
+def test_reasons_of_the_target_are_told_for_each_node(lab: Lab) -> None:
+    first = next(iter(lab.nodes("one", "a")))
     for to, words in (("far", "is not in a subnet of the target"), ("other", "supports ml.m5.xlarge only")):
         with pytest.raises(ClientError, match=words):
-            unchanged.move("a", to, NodeIds=[first])
+            lab.move("a", to, NodeIds=[first])
 
 
 @pytest.mark.documented("HP-124")
