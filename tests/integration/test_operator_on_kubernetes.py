@@ -14,10 +14,9 @@ from operated_jobs import POD_SPEC
 from waiting import eventually
 
 from distributions import ROOT
-from holdfast_common import JOB_API, JOB_PLURAL, KubernetesError, Lease
+from holdfast_common import JOB_API, JOB_PLURAL, ClusterAccess, KubernetesError, Lease
 from holdfast_operator.driver import (
     Cache,
-    ClusterAccess,
     HyperPodReconciler,
     Progress,
     Reconciler,

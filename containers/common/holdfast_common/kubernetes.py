@@ -20,6 +20,7 @@ import json
 import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Optional
 from urllib.parse import urlencode, urlsplit
 
@@ -34,6 +35,8 @@ JOB_LABEL, JOB_INDEX_LABEL = f"{JOB_GROUP}/job", f"{JOB_GROUP}/index"
 """Labels of a job's pods: its name, and the node rank of the launcher."""
 NODE_HEALTH_LABEL = "sagemaker.amazonaws.com/node-health-status"
 """Of a node of HyperPod (developer guide, "Health-related Kubernetes labels")."""
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 Object = dict[str, Any]
 
@@ -213,6 +216,35 @@ class KubernetesClient:
             raise KubernetesError(0, f"the API server at {self.endpoint} does not answer: {error}") from None
         finally:
             connection.close()
+
+
+class ClusterAccess:
+    """
+    Clients of one API server, by default the pod's.
+
+    Args:
+        account: Folder with ``token``, ``ca.crt`` and ``namespace``. The kubelet renews the token.
+    """
+
+    def __init__(self, *, endpoint: str = "", account: Path = ACCOUNT) -> None:
+        host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        self._endpoint = endpoint or (f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
+        self._account = account
+        self._token = ""
+        self._client: Optional[KubernetesClient] = None
+
+    @property
+    def namespace(self) -> str:
+        return (self._account / "namespace").read_text("ascii").strip()
+
+    def client(self) -> KubernetesClient:
+        """Return a client with the current token. Raises: OSError: no service account is mounted."""
+        token = (self._account / "token").read_text("ascii").strip()
+        if self._client is None or token != self._token:
+            authority = (self._account / "ca.crt").read_text("ascii")
+            self._client = KubernetesClient(endpoint=self._endpoint, authority=authority, token=token)
+            self._token = token
+        return self._client
 
 
 def _with_query(path: str, query: Iterable[tuple[str, str]]) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast_agent.commands.configured import configured, declare_configuration
-from holdfast_agent.remedies import RemedySettings, decider_of, in_cluster
+from holdfast_agent.remedies import RemedySettings, decider_of
 from holdfast_agent.signals import Happening
-from holdfast_common import EventLog, Lease
+from holdfast_common import ClusterAccess, EventLog, Lease
 
 NAME = "holdfast-decider"
 """Of the lease."""
@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
         except OSError as error:  # a full disk of this node keeps no other one from its remedy
             say(f"event not written: {error}: {fields}")
 
-    lease = Lease(in_cluster, name=NAME, namespace=arguments.namespace, identity=arguments.identity, report=say)
+    client = ClusterAccess().client
+    lease = Lease(client, name=NAME, namespace=arguments.namespace, identity=arguments.identity, report=say)
     decider = decider_of(RemedySettings.of(configuration), may_act=lambda: lease.is_held, report=report)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -12,7 +12,7 @@ from holdfast_agent.remedies.settings import RemedySettings
 
 if TYPE_CHECKING:
     from holdfast_agent.remedies.api_requests import ApiRequests
-    from holdfast_agent.remedies.composing import decider_of, in_cluster, marks_of
+    from holdfast_agent.remedies.composing import decider_of, marks_of
     from holdfast_agent.remedies.decider import Decider
     from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
     from holdfast_agent.remedies.node_mark import NodeMark
@@ -31,7 +31,6 @@ __all__ = [
     "SlurmMarks",
     "decider_of",
     "foreign_reason",
-    "in_cluster",
     "leave_request",
     "marks_of",
 ]
@@ -45,7 +44,6 @@ _ON_DEMAND = {
     "SlurmMarks": "slurm_marks",
     "decider_of": "composing",
     "foreign_reason": "slurm_marks",
-    "in_cluster": "composing",
     "marks_of": "composing",
 }
 

@@ -1,7 +1,5 @@
 """Marks and decider, by the settings of an agent. Clients of AWS and Kubernetes are loaded where they are used."""
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Union
 
 from holdfast_agent.remedies.decider import Decider
@@ -16,16 +14,14 @@ if TYPE_CHECKING:
     from holdfast_agent.aws import Api
     from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
     from holdfast_agent.signals import Happening
-    from holdfast_common import KubernetesClient
-
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def marks_of(settings: RemedySettings) -> "Union[SlurmMarks, KubernetesMarks]":
     if settings.orchestrator == "eks":
         from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
+        from holdfast_common import ClusterAccess
 
-        return KubernetesMarks(client=in_cluster, host=settings.host)
+        return KubernetesMarks(client=ClusterAccess().client, host=settings.host)
     return SlurmMarks(program=Program(), host=settings.host)
 
 
@@ -48,16 +44,6 @@ def decider_of(
             return decides(program, host=settings.host)
 
     return Decider(settings=settings, marks=marks, may_act=may_act, report=report)
-
-
-def in_cluster(account: Path = ACCOUNT) -> "KubernetesClient":
-    """Client of a pod's service account; the token is renewed by the kubelet, and so read each time."""
-    from holdfast_common import KubernetesClient
-
-    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-    endpoint = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    token = (account / "token").read_text("ascii").strip()
-    return KubernetesClient(endpoint=endpoint, authority=(account / "ca.crt").read_text("ascii"), token=token)
 
 
 def _sagemaker() -> "Api":

@@ -2,7 +2,7 @@
 
 from holdfast_operator.driver.admission import AdmissionServer, answer_to
 from holdfast_operator.driver.cache import Cache
-from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, run_key
+from holdfast_operator.driver.cluster import hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
@@ -11,7 +11,6 @@ from holdfast_operator.driver.service import run
 __all__ = [
     "AdmissionServer",
     "Cache",
-    "ClusterAccess",
     "ForeignDefinitionError",
     "HyperPodReconciler",
     "Progress",

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast_common import JOB_LABEL, KubernetesError
+from holdfast_common import JOB_LABEL, ClusterAccess, KubernetesError
 from holdfast_operator.decisions import NodeFacts
-from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, jobs_path, pods_path
+from holdfast_operator.driver.cluster import hyperpod_jobs_path, jobs_path, pods_path
 from holdfast_operator.objects import node_facts
 
 Object = dict[str, Any]

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast_common import KubernetesClient, KubernetesError
+from holdfast_common import ClusterAccess, KubernetesClient, KubernetesError
 from holdfast_operator.driver.cache import Cache
-from holdfast_operator.driver.cluster import ClusterAccess, hyperpod_jobs_path, jobs_path, pods_path
+from holdfast_operator.driver.cluster import hyperpod_jobs_path, jobs_path, pods_path
 from holdfast_operator.hyperpod import (
     DEFINITION,
     child_name,

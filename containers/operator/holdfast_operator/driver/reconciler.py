@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast_common import KubernetesClient, KubernetesError
+from holdfast_common import ClusterAccess, KubernetesClient, KubernetesError
 from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, NodeFacts, decide
 from holdfast_operator.driver.cache import Cache, Key
-from holdfast_operator.driver.cluster import ClusterAccess, jobs_path, pods_path
+from holdfast_operator.driver.cluster import jobs_path, pods_path
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.jobs import INVALID, Job, JobError, Status, read_job, read_status, with_condition
 from holdfast_operator.objects import node_facts, owner_uid, pod_facts, pod_of, secret_of, selector_of, service_of

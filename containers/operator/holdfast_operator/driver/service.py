@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from holdfast_common import KubernetesError, Lease
+from holdfast_common import ClusterAccess, KubernetesError, Lease
 from holdfast_operator.driver.admission import AdmissionServer
 from holdfast_operator.driver.cache import Cache
-from holdfast_operator.driver.cluster import ClusterAccess, run_key
+from holdfast_operator.driver.cluster import run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
