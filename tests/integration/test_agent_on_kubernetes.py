@@ -83,11 +83,11 @@ class Cluster:
         return KubernetesMarks(client=lambda: self.client("agent"), host=name)
 
     def decider(
-        self, told: list[Happening], *, share: float = 0.1, may_act: Callable[[], bool] = lambda: True
+        self, happenings: list[Happening], *, share: float = 0.1, may_act: Callable[[], bool] = lambda: True
     ) -> Decider:
         settings = RemedySettings(mode="act", way="label", orchestrator="eks", share=share)
         marks = KubernetesMarks(client=lambda: self.client("decider"))
-        return Decider(settings=settings, marks=marks, report=told.append, may_act=may_act)
+        return Decider(settings=settings, marks=marks, report=happenings.append, may_act=may_act)
 
     def order(self, name: str) -> Order | None:
         return self.marks(name).own().order
@@ -143,42 +143,42 @@ def test_a_claim_is_an_annotation_and_a_condition_and_is_taken_back(cluster: Clu
     ],
 )
 def test_a_label_that_is_not_ours_is_never_overwritten(cluster: Cluster, value: str, why: str) -> None:
-    told: list[Happening] = []
+    happenings: list[Happening] = []
     cluster.label("hyperpod-i-1", value)
     cluster.marks("hyperpod-i-1").report(REPORT)
     for _ in range(4):
-        cluster.decider(told).look()
-    assert [one.detail["why"] for one in told] == [why]
+        cluster.decider(happenings).look()
+    assert [one.detail["why"] for one in happenings] == [why]
     assert cluster.node("hyperpod-i-1")["metadata"]["labels"][HEALTH] == value
 
 
 def test_a_node_that_hyperpods_own_agent_has_labelled_counts_for_the_breaker(cluster: Cluster) -> None:
-    told: list[Happening] = []
+    happenings: list[Happening] = []
     cluster.label("hyperpod-i-2", "UnschedulablePendingReplacement")
     cluster.marks("hyperpod-i-1").report(REPORT)
-    cluster.decider(told).look()
-    assert [one.detail["why"] for one in told] == ["breaker"]
+    cluster.decider(happenings).look()
+    assert [one.detail["why"] for one in happenings] == ["breaker"]
 
 
 def test_successors_and_a_second_decider_request_once_and_remember_a_node_that_is_gone(cluster: Cluster) -> None:
     """Each pass is of a new decider, as if the previous one had been killed."""
-    told: list[Happening] = []
+    happenings: list[Happening] = []
     cluster.marks("hyperpod-i-1").report(REPORT)
     for _ in range(6):
-        cluster.decider(told).look()
+        cluster.decider(happenings).look()
     assert cluster.node("hyperpod-i-1")["metadata"]["labels"][HEALTH] == "UnschedulablePendingReplacement"
-    assert [(one.kind, one.node, one.detail["way"]) for one in told] == [(kinds.REMEDY_REQUESTED, "i-1", "label")]
+    assert [(one.kind, one.node, one.detail["way"]) for one in happenings] == [(kinds.REMEDY_REQUESTED, "i-1", "label")]
     assert cluster.api.request("DELETE", "/api/v1/nodes/hyperpod-i-1")[0] == 200
     cluster.marks("hyperpod-i-2").report(REPORT)
     for _ in range(3):
-        cluster.decider(told).look()
-    assert "hyperpod-i-1 of 1 nodes" in told[-1].evidence
+        cluster.decider(happenings).look()
+    assert "hyperpod-i-1 of 1 nodes" in happenings[-1].evidence
     assert cluster.node("hyperpod-i-2")["metadata"]["labels"][HEALTH] == "Schedulable"
     cluster.join("hyperpod-i-1")
 
 
 def test_of_two_deciders_the_one_with_the_lease_acts(cluster: Cluster) -> None:
-    told: list[Happening] = []
+    happenings: list[Happening] = []
     leases = [
         Lease(
             lambda: cluster.client("decider"),
@@ -192,7 +192,7 @@ def test_of_two_deciders_the_one_with_the_lease_acts(cluster: Cluster) -> None:
     for lease in leases:
         lease.renew()
     cluster.marks("hyperpod-i-1").report(REPORT)
-    first, second = (cluster.decider(told, may_act=lambda lease=lease: lease.is_held) for lease in leases)  # type: ignore[misc]
+    first, second = (cluster.decider(happenings, may_act=lambda lease=lease: lease.is_held) for lease in leases)  # type: ignore[misc]
     assert (second.look(), first.look()) == (False, True)
 
 
@@ -203,7 +203,7 @@ def test_an_api_server_that_is_away_for_ten_minutes_is_said_once_and_waited_for(
     with getattr(cluster.api, absence)():
         agent.accuse()
         run([agent], for_s=600, each_s=30.0)
-        assert [told.detail["why"] for told in agent.own] == ["unanswered"]
+        assert [one.detail["why"] for one in agent.own] == ["unanswered"]
     run([agent], for_s=1)
     report = cluster.marks("hyperpod-i-1").own().report
     assert report is not None

@@ -117,7 +117,7 @@ class Controller:
     """A decider, as its thread runs it."""
 
     def __init__(self, board: Board, *, share: float, way: str = "slurm") -> None:
-        self.board, self.told = board, list[Happening]()
+        self.board, self.happenings = board, list[Happening]()
         self._settings = RemedySettings(mode="act", way=way, share=share, host="controller")
         self.marks = Marks(board)
         self.restart()
@@ -127,7 +127,7 @@ class Controller:
         self._decider = Decider(
             settings=self._settings,
             marks=self.marks,
-            report=self.told.append,
+            report=self.happenings.append,
             clock=lambda: 1e9 + self.board.now_s,
         )
 

@@ -71,7 +71,7 @@ def test_an_agent_writes_its_node_and_the_decider_alone_acts(
     for name in (AGENT, DECIDER):
         (subject,) = the("ClusterRoleBinding", acting, name)["subjects"]
         assert subject == {"kind": "ServiceAccount", "name": name, "namespace": "holdfast-system"}
-    assert not [one for one in manifests if one["metadata"]["name"] == DECIDER], "whoever observes decides nothing"
+    assert not [one for one in manifests if one["metadata"]["name"] == DECIDER], "observing alone decides nothing"
 
 
 def test_the_decider_has_no_privilege_and_a_second_pod(helm: Path, repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""What follows from verdicts, in virtual time: claimed, handed over, requested; left alone where nothing is due."""
+"""Consequences of verdicts, in virtual time: claimed, handed over, requested; left alone where nothing is due."""
 
 import time
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ class World:
     def run(self, for_s: float, **more: Any) -> None:
         run([*self.agents, self.decider], for_s=for_s, **more)
 
-    def told(self, kind: str = "") -> list[Happening]:
-        return [one for one in [*self.one.own, *self.decider.told] if kind in ("", one.kind)]
+    def happenings(self, kind: str = "") -> list[Happening]:
+        return [one for one in [*self.one.own, *self.decider.happenings] if kind in ("", one.kind)]
 
     def refusals(self) -> list[Any]:
-        return [one.detail["why"] for one in self.told(kinds.REMEDY_REFUSED)]
+        return [one.detail["why"] for one in self.happenings(kinds.REMEDY_REFUSED)]
 
     def deeds(self, *deeds: str) -> list[tuple[str, str]]:
         return [(deed, subject) for _, deed, subject in self.board.deeds if not deeds or deed in deeds]
@@ -56,7 +56,7 @@ def test_of_four_of_five_accused_at_once_the_breaker_lets_one_go() -> None:
         one.accuse()
     world.run(600)
     assert world.board.asked() == ["worker-0"]
-    refused = [one for one in world.decider.told if one.kind == kinds.REMEDY_REFUSED]
+    refused = [one for one in world.decider.happenings if one.kind == kinds.REMEDY_REFUSED]
     assert [one.detail["host"] for one in refused] == ["worker-1", "worker-2", "worker-3"], "once, not each second"
     assert {(one.detail["why"], one.node) for one in refused} == {("breaker", f"i-worker-{n}") for n in (1, 2, 3)}
     assert all("worker-0 of 5 nodes within an hour" in one.evidence for one in refused)
@@ -172,7 +172,7 @@ def test_what_is_no_fault_of_the_node_never_takes_it(more: dict[str, Any]) -> No
     world = World()
     world.one.accuse(**more)
     world.run(60)
-    assert (world.board.deeds, world.told(), world.board.reports) == ([], [], {})
+    assert (world.board.deeds, world.happenings(), world.board.reports) == ([], [], {})
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_of_several_faults_the_strongest_remedy_is_requested() -> None:
     world.one.accuse(incident="b", remedy=Remedy.REPLACE)
     world.run(10)
     assert world.deeds("ask") == [("ask", "replace")]
-    assert [told.detail["incident"] for told in world.told(kinds.REMEDY_REQUESTED)] == ["b"]
+    assert [one.detail["incident"] for one in world.happenings(kinds.REMEDY_REQUESTED)] == ["b"]
 
 
 def test_a_gpu_that_cannot_be_reset_is_a_reboot() -> None:
@@ -211,7 +211,7 @@ def test_a_gpu_that_is_reset_keeps_its_node_unless_the_fault_stays() -> None:
     world.one.reset_code = 0
     world.one.accuse(remedy=Remedy.RESET_GPU)
     world.run(50)
-    assert [told.detail["way"] for told in world.told()] == ["driver"]
+    assert [one.detail["way"] for one in world.happenings()] == ["driver"]
     assert world.board.asked() == []
     world.run(60)
     assert world.deeds("ask") == [("ask", "reboot")]
@@ -235,7 +235,7 @@ def test_ranks_leave_before_the_node_is_requested_and_their_task_is_requeued_aft
     world.one.jobs = []
     world.run(5)
     assert world.deeds() == [("ask", "replace"), ("requeue", "13")]
-    assert [(told.kind, told.detail.get("way")) for told in world.told()] == [
+    assert [(one.kind, one.detail.get("way")) for one in world.happenings()] == [
         (kinds.REMEDY_REQUESTED, "runtime"),
         (kinds.HANDED_OVER, None),
         (kinds.REMEDY_REQUESTED, "slurm"),
@@ -258,8 +258,8 @@ def test_without_a_spare_a_fault_of_now_says_what_is_lost_and_goes_on() -> None:
     world.one.accuse()
     world.run(10)
     assert [order.command for _, order in world.one.orders] == ["abandon"], "before Slurm's SIGTERM, which ends a job"
-    (told,) = world.told(kinds.REMEDY_REQUESTED)
-    assert "job 12 loses its ranks on this node: no spare has capacity" in told.evidence
+    (happening,) = world.happenings(kinds.REMEDY_REQUESTED)
+    assert "job 12 loses its ranks on this node: no spare has capacity" in happening.evidence
     assert world.deeds("requeue") == [("requeue", "13")]
 
 
@@ -275,7 +275,7 @@ def test_a_spare_on_the_node_ends_and_its_task_waits_elsewhere(when: When, first
     world.run(20)
     assert [order.command for _, order in world.one.orders] == ["abandon"]
     assert world.deeds("requeue") == [("requeue", "13")]
-    assert not any("loses its ranks" in told.evidence for told in world.told(kinds.REMEDY_REQUESTED))
+    assert not any("loses its ranks" in one.evidence for one in world.happenings(kinds.REMEDY_REQUESTED))
 
 
 def test_a_hand_over_that_never_ends_does_not_keep_a_broken_node() -> None:
@@ -286,7 +286,7 @@ def test_a_hand_over_that_never_ends_does_not_keep_a_broken_node() -> None:
     assert world.board.asked() == []
     world.run(30)
     assert world.board.asked() == ["worker-0"]
-    assert "did not leave in time" in world.told(kinds.REMEDY_REQUESTED)[-1].evidence
+    assert "did not leave in time" in world.happenings(kinds.REMEDY_REQUESTED)[-1].evidence
 
 
 def test_a_fault_that_can_wait_is_requested_at_once_on_slurm_which_waits_for_the_jobs() -> None:
@@ -337,7 +337,7 @@ def test_a_launcher_that_had_no_room_is_asked_again_when_it_reports_room(outcome
     world.one.jobs = [job(received_s=3.0)]
     world.run(5)
     assert [command.command for _, command in world.one.orders] == ["hand-over"] * 2
-    assert len(world.told(kinds.REMEDY_REQUESTED)) == 1
+    assert len(world.happenings(kinds.REMEDY_REQUESTED)) == 1
 
 
 def test_a_launcher_that_can_never_give_its_ranks_away_is_asked_once() -> None:
@@ -443,7 +443,7 @@ def test_a_verdict_that_is_withdrawn_while_its_request_is_computed_is_left_alone
 
     world.decider.marks.between = between
     run([world.decider], for_s=1)
-    assert (world.board.deeds, world.board.orders, world.decider.told) == ([], {}, [])
+    assert (world.board.deeds, world.board.orders, world.decider.happenings) == ([], {}, [])
 
 
 def test_a_request_that_fails_is_reported_once_and_retried_and_keeps_no_other_node() -> None:
@@ -456,7 +456,7 @@ def test_a_request_that_fails_is_reported_once_and_retried_and_keeps_no_other_no
     world.board.refuses.clear()
     world.run(10)
     assert world.board.asked() == ["worker-1", "worker-0"]
-    assert [one.detail["host"] for one in world.told(kinds.REMEDY_REQUESTED)] == ["worker-0", "worker-1"]
+    assert [one.detail["host"] for one in world.happenings(kinds.REMEDY_REQUESTED)] == ["worker-0", "worker-1"]
     assert world.refusals() == ["unanswered"]
 
 
@@ -464,8 +464,8 @@ def test_a_report_that_no_decider_answers_is_reported_once() -> None:
     world = World()
     world.one.accuse()
     run(world.agents, for_s=600)
-    (told,) = world.told(kinds.REMEDY_REFUSED)
-    assert (told.detail["why"], "the decider has not answered" in told.evidence) == ("unanswered", True)
+    (happening,) = world.happenings(kinds.REMEDY_REFUSED)
+    assert (happening.detail["why"], "the decider has not answered" in happening.evidence) == ("unanswered", True)
     world.run(10)
     assert world.board.asked() == ["worker-0"]
 
@@ -534,7 +534,7 @@ def test_an_agent_that_is_killed_at_any_moment_loses_and_doubles_no_remedy(
     world.run(120, at=kill)
     assert world.board.asked() == ["worker-0"]
     assert world.board.requests == {"worker-0": "replace"}
-    assert [told.detail["way"] for told in world.told(kinds.REMEDY_REQUESTED)] == ["runtime", way]
+    assert [one.detail["way"] for one in world.happenings(kinds.REMEDY_REQUESTED)] == ["runtime", way]
 
 
 @pytest.mark.parametrize("way", ["slurm", "label"])
@@ -637,8 +637,8 @@ def test_a_process_that_the_kernel_named_and_that_stands_still_is_started_anew_b
     world.run(600)
     ((_, order),) = world.one.orders
     assert (order.command, order.ranks) == ("restart", (0,))
-    (told,) = world.told(kinds.REMEDY_REQUESTED)
-    assert (told.action, told.detail["way"], told.job) == ("restart-process", "runtime", "12")
+    (happening,) = world.happenings(kinds.REMEDY_REQUESTED)
+    assert (happening.action, happening.detail["way"], happening.job) == ("restart-process", "runtime", "12")
     assert world.board.deeds == [], "the node is nowhere asked for"
 
 
@@ -649,7 +649,7 @@ def test_a_process_that_makes_steps_is_left_alone_whatever_the_kernel_said() -> 
     world.run(20)
     world.one.jobs = [with_step(6)]
     world.run(600)
-    assert (world.one.orders, world.told()) == ([], [])
+    assert (world.one.orders, world.happenings()) == ([], [])
 
 
 @pytest.mark.parametrize("pids", [(), (1,), (99999,)])
@@ -658,7 +658,7 @@ def test_a_process_that_no_launcher_owns_is_nobodys(pids: tuple[int, ...]) -> No
     world.one.jobs = [with_step(5)]
     world.one.accuse(**{**CRASHED, "pids": pids})
     world.run(900)
-    assert (world.one.orders, world.told()) == ([], [])
+    assert (world.one.orders, world.happenings()) == ([], [])
 
 
 def test_who_only_observes_says_which_rank_would_begin_anew() -> None:
@@ -667,8 +667,8 @@ def test_who_only_observes_says_which_rank_would_begin_anew() -> None:
     world.one.accuse(**CRASHED)
     world.run(60)
     assert world.one.orders == []
-    (told,) = world.told()
-    assert (told.kind, told.detail["why"]) == (kinds.REMEDY_REFUSED, "observe")
+    (happening,) = world.happenings()
+    assert (happening.kind, happening.detail["why"]) == (kinds.REMEDY_REFUSED, "observe")
 
 
 def test_killed_meanwhile_a_process_is_started_anew_once() -> None:

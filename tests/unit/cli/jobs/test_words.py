@@ -1,4 +1,4 @@
-"""What stands around a job file: options for sbatch, arguments for the file, and nothing that could be either."""
+"""Words around a job file: options for sbatch, arguments for the file, and nothing that could be either."""
 
 from pathlib import Path
 
