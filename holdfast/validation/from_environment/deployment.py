@@ -234,11 +234,9 @@ def _vpc_places(network: Settings) -> dict[str, str]:
     return places
 
 
-def _vpc_cidrs(existing: Settings) -> tuple[str, ...]:
-    if not existing.is_set("vpc_cidr") or existing.vpc_cidr is UNRESOLVED:
-        unknown: tuple[str, ...] = UNRESOLVED
-        return unknown
-    return (existing.vpc_cidr,)
+def _vpc_cidrs(existing: Settings) -> Any:
+    is_known = existing.is_set("vpc_cidr") and existing.vpc_cidr is not UNRESOLVED
+    return (existing.vpc_cidr,) if is_known else UNRESOLVED
 
 
 def _nodes_subnet(network: Settings) -> Subnet:

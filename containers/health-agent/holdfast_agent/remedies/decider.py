@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Optional
+from typing import Optional, Union
 
 from holdfast_agent.remedies.seams import ClusterMarks, RefusedError
 from holdfast_agent.remedies.settings import RemedySettings
@@ -45,7 +45,6 @@ class Decider:
         self._report = report or self._put
         self._clock, self._every_s = clock, every_s
         self._steps = 0
-        self._failed: Optional[Exception] = None
         self.problem = ""
         """Last error; empty where marks can be read and written."""
         self._ending = threading.Event()
@@ -88,23 +87,22 @@ class Decider:
         if not self._may_act():
             return False
         nodes, now_s = self._marks.look(), self._clock()
-        steps = self._decided(nodes, now_s)
-        self._failed = None
-        done = [self._try(step, nodes, now_s) for step in steps]
-        if self._failed is not None:
-            raise self._failed
-        return any(done)
+        results = [self._try(step, nodes, now_s) for step in self._decided(nodes, now_s)]
+        failed = [result for result in results if isinstance(result, Exception)]
+        if failed:
+            raise failed[-1]
+        return True in results
 
-    def _try(self, step: Step, nodes: "list[NodeState]", now_s: float) -> bool:
+    def _try(self, step: Step, nodes: "list[NodeState]", now_s: float) -> "Union[bool, Exception]":
+        """Return whether the step was carried out, or its error: the other nodes get their steps."""
         try:
             fresh = self._marks.node(step.node)
             current = [fresh if node.name == fresh.name else node for node in nodes]
             if step not in self._decided(current, now_s) or not self._may_act():
                 return False
             self._carry_out(step, fresh)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other nodes go on
-            self._failed = error
-            return False
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is retried
+            return error
         return True
 
     def _decided(self, nodes: "list[NodeState]", now_s: float) -> "tuple[Step, ...]":

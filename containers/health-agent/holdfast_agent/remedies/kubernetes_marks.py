@@ -76,7 +76,7 @@ class KubernetesMarks:
         if health not in FREE:
             why = f"the node has the label {NODE_HEALTH_LABEL}={health}, which is not ours"
             raise RefusedError(why, in_use=health in VALUES.values())
-        # With the version that was read: whoever labels it meanwhile comes first.
+        # With the version that was read: a label of others that comes meanwhile stays.
         labels = {NODE_HEALTH_LABEL: VALUES[remedy]}
         change = {"metadata": {"resourceVersion": data["resourceVersion"], "labels": labels}}
         client.create("/api/v1/namespaces/default/events", _event(node.name, remedy))

@@ -14,7 +14,7 @@ from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.signals import Happening
 from holdfast_agent.verdicts import Verdict
 from holdfast_common import Remedy, When, kinds, node_socket
-from holdfast_common.decisions import Report, Stage
+from holdfast_common.decisions import NodeState, Report, Stage
 
 MOST_REPORTS = 256
 JOBS_KNOWN_S = 3.0
@@ -75,6 +75,10 @@ class Remediator:
     def problem(self) -> str:
         """Reason why the mark is stuck; else empty."""
         return self._mark.problem if self._mark is not None else ""
+
+    @property
+    def _seen(self) -> Optional[NodeState]:
+        return self._mark.seen if self._mark is not None else None
 
     @property
     def leaving(self) -> "dict[str, Any]":
@@ -141,7 +145,7 @@ class Remediator:
 
     def _requested(self) -> Optional[Report]:
         """Return the last report while its request stands: tasks are requeued and the answer is watched for."""
-        report, seen = self._current, self._mark.seen if self._mark is not None else None
+        report, seen = self._current, self._seen
         stands = report is not None and seen is not None and bool(seen.request) and self._stage(report) is Stage.ASKED
         return report if stands else None
 
@@ -160,9 +164,8 @@ class Remediator:
         self._resetting, self._reset_s = None, None
 
     def _stage(self, report: Report) -> Optional[Stage]:
-        seen = self._mark.seen if self._mark is not None else None
-        ours = seen is not None and seen.order is not None and seen.order.incident == report.incident
-        return seen.order.stage if ours and seen is not None and seen.order is not None else None
+        order = self._seen.order if self._seen is not None else None
+        return order.stage if order is not None and order.incident == report.incident else None
 
     def _follow(
         self,
@@ -176,8 +179,7 @@ class Remediator:
         stage = self._stage(report)
         if stage not in (Stage.GO, Stage.ASKED):
             return
-        seen = self._mark.seen if self._mark is not None else None
-        stands = seen is not None and bool(seen.request)
+        stands = self._seen is not None and bool(self._seen.request)
         self._taken_back = stage is Stage.ASKED and self._was_asked and not stands
         self._was_asked = self._was_asked or stands
         reason, urgent = f"{report.fault}: {report.evidence}", report.when is When.NOW
@@ -222,7 +224,7 @@ class Remediator:
             self._upgraded = report.incident
 
     def _unanswered(self, report: Report, boot_s: float, events: "list[Happening]") -> None:
-        seen = self._mark.seen if self._mark is not None else None
+        seen = self._seen
         is_due = report.has_left and report.when is When.NOW and report.remedy is not Remedy.RESET_GPU
         waits = seen is None or seen.order is None or (is_due and self._stage(report) is Stage.GO)
         problem = self.problem or ("the decider has not answered the report of this node" if waits else "")
