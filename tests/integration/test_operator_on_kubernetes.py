@@ -219,7 +219,11 @@ def test_a_hyperpodpytorchjob_runs_as_a_holdfastjob_with_the_rights_of_the_chart
         operator.carry_over()
         return cluster.get(path).get("status")
 
-    eventually(lambda: operator.job("llama-pods") is not None or status() is None, "the HoldfastJob", within_s=30)
+    def has_appeared() -> bool:
+        operator.carry_over()
+        return operator.job("llama-pods") is not None
+
+    eventually(has_appeared, "the HoldfastJob", within_s=30)
     operator.settle("llama-pods")
     for number in range(2):
         cluster.runs(f"llama-pods-{number}", node=f"n{number}")
