@@ -68,10 +68,16 @@ def check_folder(folder: Path) -> None:
     """Refuse system and home folders before anything is read. Raises: CommandError."""
     if not folder.is_dir():
         raise CommandError(f"job folder {folder} is not a folder")
+    if what := kind_of_folder(folder):
+        raise CommandError(
+            f"{folder.resolve()} is {what}, and would be uploaded as a whole; put the job file into its own folder"
+        )
+
+
+def kind_of_folder(folder: Path) -> str:
+    """Kind of a folder that is never uploaded; empty for any other."""
     real = str(folder.resolve())
-    what = "a folder of the system" if real in _OF_THE_SYSTEM else "a home folder" if real in _homes() else ""
-    if what:
-        raise CommandError(f"{real} is {what}, and would be uploaded as a whole; put the job file into its own folder")
+    return "a folder of the system" if real in _OF_THE_SYSTEM else "a home folder" if real in _homes() else ""
 
 
 def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:

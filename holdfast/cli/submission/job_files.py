@@ -248,7 +248,7 @@ def _check_working_folder(folder: JobFolder, *, words: SbatchArguments, text: st
 def _remarks(
     context: Context, folder: JobFolder, *, file: JobFile, text: str, pointers: Sequence[str], caller: FromCaller
 ) -> list[str]:
-    lines = [left_out_line(folder.left_out), caller.line]
+    lines = [file.remark, left_out_line(folder.left_out), caller.line]
     lines += [
         f"{shown([file.name])}, line {number}: sbatch ignores {line!r} after the first command; move it up"
         for number, line in late_options(text)
@@ -262,4 +262,4 @@ def _remarks(
         "in the job folder nor below a mount of the cluster"
         for path in broken
     ]
-    return [line for line in (*lines, names_outside(file, text)) if line]
+    return [line for line in (*lines, names_outside(file)) if line]

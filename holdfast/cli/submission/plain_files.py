@@ -7,12 +7,12 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.cli.submission.folders import check_folder, open_unfollowed, repository_of
+from holdfast.cli.submission.folders import check_folder, kind_of_folder, open_unfollowed, repository_of
 from holdfast.cli.submission.job_text import JobTextError, check_text
 from holdfast.cli.terminal import CommandError
 
 MOST_BYTES = 16 << 20
-_PATH = re.compile(r"(?<![\w./$}-])[\w-][\w.-]*(?:/[\w.-]+)+")
+_PATH = re.compile(r"(?<![\w./$}-])(?:\$\{?(?:SLURM_SUBMIT_DIR|PWD)\}?/|\./)?([\w-][\w.-]*(?:(?:/[\w.-]+)+|\.\w+))")
 SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -22,6 +22,8 @@ class JobFile:
     """Without links in it."""
     path: str
     """Of the file, relative to the folder."""
+    remark: str = ""
+    """Why the folder is not that of the file."""
 
     @property
     def name(self) -> str:
@@ -36,7 +38,13 @@ class JobFile:
 
 
 def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
-    """Find the folder of a job file. Raises: CommandError: no such file, a folder, or a link that leads out of it."""
+    """
+    Find the folder of a job file: that of the file, or the current one, where sbatch would start it, if it is above and
+    only there the files are that the job file names.
+
+    Raises:
+        CommandError: no such file, a folder, or a link that leads out of it.
+    """
     if not os.path.lexists(file):
         raise CommandError(f"job file {file} does not exist")
     if file.is_dir():
@@ -51,7 +59,14 @@ def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
             f"{file} is a symbolic link that leads out of the job folder, and is not followed; name "
             f"{os.path.realpath(place)}"
         )
-    return JobFile(folder=root, path=place.relative_to(root).as_posix())
+    found = JobFile(folder=root, path=place.relative_to(root).as_posix())
+    current = Path.cwd()
+    if folder is not None or current not in root.parents or kind_of_folder(current):
+        return found
+    named = _only_in(current, found)
+    path = place.relative_to(current).as_posix()
+    remark = f"the job folder is {current}, since {path} names {', '.join(named[:3])}"
+    return JobFile(folder=current, path=path, remark=remark) if named else found
 
 
 def check_batch_file(file: JobFile) -> None:
@@ -91,16 +106,19 @@ def check_plain(path: Path, *, what: str) -> None:
         raise CommandError(f"{what} {path} does not exist")
 
 
-def names_outside(file: JobFile, text: str) -> str:
+def names_outside(file: JobFile) -> str:
     """Remark if the job file names files of the repository that are not uploaded; empty otherwise."""
     repository = repository_of(file.folder)
-    if repository is None or repository == file.folder:
-        return ""
-    words = dict.fromkeys(_PATH.findall("\n".join(x for x in text.splitlines() if not x.startswith("#"))))
-    outside = [word for word in words if (repository / word).exists() and not (file.folder / word).exists()]
-    if not outside:
+    if repository is None or not (outside := _only_in(repository, file)):
         return ""
     return (
         f"{file.name} names {outside[0]}, which is in the repository but outside the job folder "
         f"{file.folder.relative_to(repository)}/; to upload the repository: --folder {shlex.quote(str(repository))}"
     )
+
+
+def _only_in(folder: Path, file: JobFile) -> list[str]:
+    """Files that the job file names, and that are in this folder and not in its own."""
+    lines = file.read().decode(errors="replace").splitlines()
+    words = dict.fromkeys(_PATH.findall("\n".join(line for line in lines if not line.startswith("#"))))
+    return [word for word in words if (folder / word).exists() and not (file.folder / word).exists()]

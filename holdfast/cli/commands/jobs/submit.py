@@ -46,7 +46,10 @@ def submit(
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Folder to upload with a Slurm job; the job starts there. Default: the job file's folder."),
+        typer.Option(
+            help="Folder to upload with a Slurm job; the job starts there. Default: the current one if the job file is "
+            "below it and names files of it, else the job file's."
+        ),
     ] = None,
     environment: Annotated[str | None, LONG_ENVIRONMENT] = None,
     json: Annotated[bool, JSON] = False,

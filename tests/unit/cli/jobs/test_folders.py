@@ -93,6 +93,44 @@ def test_a_job_file_that_names_files_beside_its_folder_is_told_of_the_option(
     assert f"--folder '{machine.folder}'" in told
 
 
+@pytest.mark.parametrize("named", ["src/train.py", "$SLURM_SUBMIT_DIR/src/train.py", "${PWD}/src/train.py", "tool.py"])
+def test_in_the_root_of_a_repository_a_job_begins_there_as_with_sbatch(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    monkeypatch.chdir(machine.folder)
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}srun python {named}\n", "tool.py": ""})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert machine.noted()[3:] == ["--parsable", "./slurm/job.sbatch"]
+    assert (machine.sent() / "src/train.py").is_file()
+    assert f"the job folder is {machine.folder}, since slurm/job.sbatch names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("beside", [{"slurm/src/train.py": ""}, {"slurm/job.sbatch": f"{JOB}srun hostname\n"}])
+def test_a_job_that_needs_nothing_of_the_current_folder_begins_beside_its_file(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, beside: dict[str, str]
+) -> None:
+    monkeypatch.chdir(machine.folder)
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}srun python src/train.py\n", **beside})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert machine.noted()[3:] == ["--parsable", "./job.sbatch"]
+
+
+def test_a_home_is_no_job_folder_whatever_a_job_file_in_it_names(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(machine.folder)
+    monkeypatch.setenv("HOME", str(machine.folder))
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}srun python src/train.py\n"})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert machine.noted()[3:] == ["--parsable", "./job.sbatch"]
+
+
 def test_all_of_it_is_done_by_the_jobs_account(machine: Machine) -> None:
     sent(machine)
     assert machine.users == ["ubuntu"] * 3
