@@ -79,6 +79,9 @@ class Cluster:
     def node(self, instance_id: str) -> Node:
         return Fleet(home=self.product.home).node(instance_id)
 
+    def instances(self) -> set[str]:
+        return {node.spec.instance_id for node in Fleet(home=self.product.home).nodes()}
+
     def controller(self) -> Node:
         fleet = Fleet(home=self.product.home)
         for node in fleet.nodes():
@@ -91,11 +94,11 @@ class Cluster:
         assert done.returncode == 0, f"{script}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def until(self, holds: Callable[[], Any], *, what: str, within_s: float) -> Any:
+    def until(self, holds: Callable[[], Any], *, what: str, within_s: float, every_s: float = 0.5) -> Any:
         deadline = time.monotonic() + within_s
         while not (found := holds()):
             assert time.monotonic() < deadline, f"not seen within {within_s:g} s: {what}\n{self.told()}"
-            time.sleep(0.5)
+            time.sleep(every_s)
         return found
 
     def told(self) -> str:
