@@ -71,7 +71,7 @@ up: setup ## the main job: deploy, boot, train, break a node, recover; leaves th
 
 up-eks: setup ## the same under Kubernetes, whose binaries are built once; leaves the cluster up
 	@test "$$($(VENV)/bin/holdfast kubernetes show --json)" != null || $(VENV)/bin/holdfast kubernetes build --for local-eks
-	@$(VENV)/bin/holdfast up local-eks --rehearse examples/bytelm/bytelm-resilient.yaml \
+	@$(VENV)/bin/holdfast up local-eks --rehearse examples/bytelm/bytelm-operator.yaml \
 		--prepare examples/bytelm/prepare.py
 
 down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` made
