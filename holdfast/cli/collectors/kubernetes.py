@@ -1,7 +1,8 @@
 """Evidence of a job under Kubernetes: conditions and events of its pods, and their output."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.cli.collectors.changes import changes_of_events
@@ -18,7 +19,7 @@ from holdfast.cli.diagnosis import (
     parse_probe,
     ranks_of,
 )
-from holdfast.cli.kubernetes import PodRecord, Workload, execute, readiness
+from holdfast.cli.kubernetes import PodRecord, Workload, execute, image_hint, readiness
 from holdfast.cli.terminal import CommandError
 from holdfast_common import Event, KubernetesClient, KubernetesError
 
@@ -33,7 +34,12 @@ def kubernetes_evidence(context: Context, *, job: str, events: Callable[[float],
     if found is None:
         raise CommandError(f"Kubernetes has no job {job}; to list jobs: holdfast jobs")
     client, unseen = sign_in(context).client, list[str]()
-    pending = [pending_pod(pod, _events_of(client, pod)) for pod in found.pods if _waits(pod)]
+    is_local = context.session.cloud == "embedded"
+    pending = by_reason(
+        [pending_pod(pod, _events_of(client, pod), is_local=is_local) for pod in found.pods if _waits(pod)]
+    )
+    if found.state == "Pending" and not found.pods:
+        pending = [PendingJob(name=found.state, words=found.why or "it has no pods yet", place="")]
     output, failure = _output(context, job=job)
     probes = [probe for pod in found.pods[:MOST_PODS] if (probe := _probe(client, pod, unseen)) is not None]
     logged: Sequence[Event] = []
@@ -55,7 +61,7 @@ def kubernetes_evidence(context: Context, *, job: str, events: Callable[[float],
     )
 
 
-def pending_pod(pod: PodRecord, events: Sequence[Mapping[str, Any]]) -> PendingJob:
+def pending_pod(pod: PodRecord, events: Sequence[Mapping[str, Any]], *, is_local: bool) -> PendingJob:
     """Reason of a pod that waits: its container's, its scheduling's, or the newest warning of its events."""
     name, _, words = pod.why.partition(": ")
     warnings = [one for one in events if one.get("type") == "Warning"]
@@ -65,7 +71,19 @@ def pending_pod(pod: PodRecord, events: Sequence[Mapping[str, Any]]) -> PendingJ
     text = f"{name}: {words or beside}" if words or beside else name or "its containers are being created"
     if beside and beside not in text and name:
         text += f" ({beside})"
-    return PendingJob(name=name or "ContainerCreating", words=text, place=f"pod {pod.name}")
+    fix = image_hint(text) if is_local else ""
+    return PendingJob(name=name or "ContainerCreating", words=text, place=f"pod {pod.name}", fix=fix)
+
+
+def by_reason(pods: Iterable[PendingJob]) -> list[PendingJob]:
+    """Return one for all pods with the same reason."""
+    found: dict[str, list[PendingJob]] = {}
+    for one in pods:
+        found.setdefault(one.words, []).append(one)
+    names = {words: ", ".join(one.place.removeprefix("pod ") for one in same) for words, same in found.items()}
+    return [
+        replace(same[0], place=f"pod{'s' if len(same) > 1 else ''} {names[words]}") for words, same in found.items()
+    ]
 
 
 def _waits(pod: PodRecord) -> bool:
@@ -75,7 +93,7 @@ def _waits(pod: PodRecord) -> bool:
 def _events_of(client: KubernetesClient, pod: PodRecord) -> list[Mapping[str, Any]]:
     try:
         found = client.items(
-            f"/api/v1/namespaces/{pod.namespace}/events", fieldSelector=f"involvedObject.name={pod.name}"
+            f"/api/v1/namespaces/{pod.namespace}/events", fieldSelector=f"involvedObject.uid={pod.uid}"
         )
     except KubernetesError:
         return []

@@ -156,6 +156,7 @@ class PendingJob:
         requested: Nodes that it requests; None if unknown.
         starts_s: Seconds until the expected start; None if unknown.
         place: Pod, where it is one.
+        fix: Command that ends the reason; empty if unknown.
     """
 
     name: str
@@ -166,6 +167,7 @@ class PendingJob:
     requested: int | None = None
     starts_s: float | None = None
     place: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,8 @@ def _of(one: PendingJob) -> list[Suspect]:
     if one.name.startswith(NEVER) or (short and by_nodes):
         return [Suspect(kind="scheduling", text=one.words)]
     if one.name in ("Resources", "Unschedulable"):
-        return [Suspect(kind="capacity", text=f"{one.words}{_held_by(one)}", at_fault=False)]
+        place = f"{one.place}: " if one.place else ""
+        return [Suspect(kind="capacity", text=f"{place}{one.words}{_held_by(one)}", at_fault=False)]
     return []
 
 
@@ -71,7 +72,9 @@ def _end(seconds: float | None) -> str:
 def next_lines(pending: Sequence[PendingJob]) -> list[str]:
     found = []
     for one in pending:
-        if one.name.startswith(NEVER):
+        if one.fix:
+            found.append(one.fix)
+        elif one.name.startswith(NEVER):
             found.append("it starts only after a change: see the reason above")
         elif one.starts_s is not None:
             found.append(f"Slurm expects to start it in {shown_span(max(0.0, one.starts_s))}")

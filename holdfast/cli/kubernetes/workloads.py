@@ -42,6 +42,7 @@ class PodRecord:
     why: str = ""
     """Reason for not running, or for the failure."""
     exit_code: int = 0
+    uid: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,20 +143,21 @@ def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
     if spec.get("suspend") is True:
         return SUSPENDED, ""
     mine = [pod for pod in pods if pod.name.startswith(f"{thing['metadata']['name']}-")] or pods
-    return (RUNNING if any(pod.phase == RUNNING for pod in mine) else PENDING), _invalid(status)
+    return (RUNNING if any(pod.phase == RUNNING for pod in mine) else PENDING), _waits_for(status, has_pods=bool(pods))
 
 
-def _invalid(status: Mapping[str, Any]) -> str:
-    """Return the mistakes of a HoldfastJob that was created without its webhook."""
-    conditions = status.get("conditions") or ()
-    found = (one for one in conditions if one.get("type") == "Invalid" and one.get("status") == "True")
-    return next((str(one.get("message", "")) for one in found), "")
+def _waits_for(status: Mapping[str, Any], *, has_pods: bool) -> str:
+    """Return the mistakes of a HoldfastJob that was created without its webhook, or why it has no pods."""
+    conditions = {(one.get("type"), one.get("status")): one for one in status.get("conditions") or ()}
+    found = conditions.get(("Invalid", "True")) or (None if has_pods else conditions.get(("Running", "False")))
+    return str(found.get("message", "")) if found else ""
 
 
 def pod_record(pod: Object) -> PodRecord:
     status, metadata = pod.get("status") or {}, pod["metadata"]
     return PodRecord(
         name=metadata["name"],
+        uid=metadata["uid"],
         namespace=metadata["namespace"],
         phase="Terminating" if metadata.get("deletionTimestamp") else status.get("phase", PENDING),
         node=pod["spec"].get("nodeName", ""),

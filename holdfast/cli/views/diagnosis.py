@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from holdfast.cli.diagnosis import Diagnosis, WaitingRank, shown_span
+from holdfast.cli.diagnosis import Diagnosis, Suspect, WaitingRank, shown_span
 from holdfast.cli.views.layout import Facts
 
 _STYLES = {"at-fault": "bold red", "unknown": "yellow", "waits": "yellow", "runs": "green", "ended": ""}
@@ -16,7 +16,7 @@ def render_diagnosis(found: Diagnosis) -> Group:
     head = Text.assemble(f"job {found.job} ({found.state}): ", (found.summary, _STYLES[found.verdict]))
     since = [("stands still", f"since {found.stands_since} (the last finished step)")] if found.stands_since else []
     ranks = [
-        *_rows("waited for", [_with_span(one.text, one.since_s) for one in found.waited_for]),
+        *_rows("waited for", [_with_span(one.text, one.since_s) for one in _beside(found)]),
         *_rows("waiting", _waiting(found)),
         *_rows("stacks", _stacks(found)),
         *_rows("numbers", found.numbers),
@@ -28,7 +28,7 @@ def render_diagnosis(found: Diagnosis) -> Group:
         *_rows("last step", [found.last_step]),
         *since,
         *([] if _is_calm(found) else ranks),
-        *_rows("reason", found.reason),
+        *_rows("reason", [line for line in found.reason if not found.summary.startswith(line)]),
         *_rows("next", found.next),
         *_rows("output", found.output, style="dim"),
         *_rows("not seen", found.unseen, style="yellow"),
@@ -40,6 +40,11 @@ def render_diagnosis(found: Diagnosis) -> Group:
 def _is_calm(found: Diagnosis) -> bool:
     """Return True for a job at its usual pace, whose ranks wait for each other in each step."""
     return found.verdict == "runs" and (not found.step_time or found.step_time.startswith("steady"))
+
+
+def _beside(found: Diagnosis) -> Sequence[Suspect]:
+    """Return those that the rows of the reason do not show."""
+    return [one for one in found.waited_for if one.text not in found.reason]
 
 
 def _rows(name: str, lines: Sequence[str], *, style: str = "") -> list[tuple[str, str | Text]]:

@@ -149,3 +149,14 @@ def test_a_holdfast_job_has_its_pods_and_the_state_of_its_conditions() -> None:
 def test_an_invalid_holdfast_job_names_its_mistakes() -> None:
     found = only([operated(condition("Invalid", "spec.oops: unknown field"))], [])
     assert (found.state, found.why) == ("Pending", "spec.oops: unknown field")
+
+
+def test_a_holdfast_job_without_pods_waits_for_what_its_operator_names() -> None:
+    words = "0 of 3 pods run; pod night-0 was refused: exceeded quota"
+    waits = {"type": "Running", "status": "False", "reason": "PodsPending", "message": words}
+    night = thing("HoldfastJob", "night", spec={}, status={"conditions": [waits]})
+
+    without, running = only([night], []), only([night], [pod("night-0", owner="uid-night")])
+
+    assert (without.state, without.why) == ("Pending", words)
+    assert (running.state, running.why) == ("Running", "")

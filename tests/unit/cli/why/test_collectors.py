@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.collectors import (
+    by_reason,
     changes_of_drivers,
     changes_of_events,
     changes_of_jobs,
@@ -185,10 +186,23 @@ def test_a_pod_without_its_image_has_the_reason_and_the_warning() -> None:
     pod = PodRecord(
         name="x-0", namespace="team", phase="Pending", node="n", containers=("c",), why="ImagePullBackOff: Back-off"
     )
-    one = pending_pod(pod, [{"type": "Warning", "reason": "Failed", "message": "manifest unknown"}])
+    one = pending_pod(pod, [{"type": "Warning", "reason": "Failed", "message": "manifest unknown"}], is_local=False)
 
-    assert (one.name, one.place) == ("ImagePullBackOff", "pod x-0")
+    assert (one.name, one.place, one.fix) == ("ImagePullBackOff", "pod x-0", "")
     assert one.words == "ImagePullBackOff: Back-off (manifest unknown)"
+
+
+def test_pods_that_wait_for_the_same_are_one_line_and_a_missing_image_has_its_command() -> None:
+    def pod(name: str, why: str) -> PodRecord:
+        return PodRecord(name=name, namespace="team", phase="Pending", node="", containers=("c",), why=why)
+
+    full = [pod(f"x-{index}", "Unschedulable: 6 Insufficient nvidia.com/gpu") for index in range(3)]
+    image = pod("x-3", 'ErrImagePull: Failed to pull image "a/b:1": not found')
+
+    found = by_reason([pending_pod(one, [], is_local=True) for one in (*full, image)])
+
+    assert [one.place for one in found] == ["pods x-0, x-1, x-2", "pod x-3"]
+    assert "holdfast images add docker://a/b:1 a/b:1" in found[1].fix
 
 
 def test_changes_are_those_of_the_job_and_of_nodes_since_it_began() -> None:
