@@ -14,7 +14,7 @@ AT_THE_START, PER_RECOVERY = 12, 6
 def test_a_node_of_five_is_lost_and_the_leader_alone_tells_it(tmp_path: Path) -> None:
     faults = ({"kind": "SIGKILL", "phase": "bucket:0", "rank": 2, "step": 6, "victims": ["launcher"]},)
     shape = {"nodes": 5, "ranks": 1, "spares": 0, "spare_nodes": 1, "restart_launchers": False, "deadlines": PATIENT}
-    quiet = {"HOLDFAST_LOG_LEVEL": "info"}
+    quiet = {"HOLDFAST_LOG_LEVEL": "info", "PET_METRICS_FILE": str(tmp_path / "last-metrics")}
 
     outcome = run_job(tmp_path, Job(steps=12, faults=faults, environment=quiet, **shape))  # type: ignore[arg-type]
 
@@ -31,3 +31,4 @@ def test_a_node_of_five_is_lost_and_the_leader_alone_tells_it(tmp_path: Path) ->
     assert {line.split("holdfast-run: ")[1].partition(":")[0] for line in lines} == {"node 0"}
     assert re.search(r"finished: 12 steps in .*, goodput .*, 1 fault survived, 0 steps done again", lines[-1])
     assert "RuntimeWarning" not in outcome.text
+    assert re.search(r"^holdfast_step\{.*\} 12$", (tmp_path / "last-metrics").read_text(), re.MULTILINE)

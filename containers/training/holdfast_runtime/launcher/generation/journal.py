@@ -15,6 +15,16 @@ from typing import TextIO
 from holdfast_common import EventLog, kinds
 from holdfast_runtime.membership import View
 
+GAUGES: Mapping[str, str] = {
+    "generation": "Generation of the committed view.",
+    "goodput_ratio": "Share of the time since the start in which ranks trained, without steps done again.",
+    "local_ranks": "Processes of this node that hold a rank.",
+    "local_spares": "Warm processes of this node that hold none.",
+    "remaining_seconds": "Time that the other steps take at the pace since the start.",
+    "step": "Updates that are finished.",
+    "steps": "Updates of the whole loop.",
+}
+
 
 @dataclass
 class Journal:
@@ -128,12 +138,10 @@ class Journal:
         self.last_recovery_s = seconds
         self.steps_lost += steps_lost
 
-    def metrics(self, *, generation: int, ranks: int, spares: int, step: int) -> str:
+    def metrics(self, gauges: Mapping[str, float]) -> str:
+        """Return Prometheus' text: what this journal counts, and the given values of ``GAUGES``."""
         values: list[tuple[str, str, str, float]] = [
-            ("generation", "gauge", "Generation of the committed view.", generation),
-            ("local_ranks", "gauge", "Processes of this node that hold a rank.", ranks),
-            ("local_spares", "gauge", "Warm processes of this node that hold none.", spares),
-            ("step", "gauge", "Updates that are finished.", step),
+            *((name, "gauge", GAUGES[name], value) for name, value in gauges.items()),
             ("recoveries_total", "counter", "Views that followed a fault.", self.recoveries),
             ("last_recovery_seconds", "gauge", "From the last fault to its view.", self.last_recovery_s),
             ("steps_lost_total", "counter", "Committed updates that were done again.", self.steps_lost),

@@ -8,6 +8,7 @@ running while others are replaced.
 import asyncio
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from holdfast_common import EventLog, instance_id
 from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
@@ -169,6 +170,17 @@ class Launcher:
         limits = self.options.deadlines
         return {"frozen_s": limits.frozen, "progress_s": limits.progress, "step_age_s": age_s, "longest_s": longest_s}
 
+    def metrics(self) -> str:
+        """Return Prometheus' text of this node."""
+        slots = [slot for slot in self.slots if slot.alive]
+        gauges = {
+            "generation": self.view.generation,
+            "local_ranks": sum(slot.rank >= 0 for slot in slots),
+            "local_spares": sum(slot.rank < 0 and slot.ready is not None for slot in slots),
+            "step": self.slots.known_step,
+        }
+        return self.journal.metrics(gauges | self.record.gauges)
+
     async def run(self) -> int:
         self._notice.listen()
         try:
@@ -177,7 +189,10 @@ class Launcher:
             self.tasks.spawn(self._begin())
             self.tasks.spawn(self._watch.run())
             self.tasks.spawn(self.agent_link.run())
-            return await self.ending.exit_code
+            code = await self.ending.exit_code
+            if not code and self.options.metrics_file is not None:
+                self._keep_metrics(self.options.metrics_file)
+            return code
         finally:
             await self.agent_link.close()
             self.tasks.cancel()
@@ -186,6 +201,12 @@ class Launcher:
             await self.links.close()
             self._processes.close()
             await self.expansion.close()
+
+    def _keep_metrics(self, path: Path) -> None:
+        try:
+            path.write_text(self.metrics())
+        except OSError as error:
+            self.journal.say(f"the last metrics were not written to {path}: {error.strerror}")
 
     async def _begin(self) -> None:
         preparing = self._loop.create_task(self._processes.prepare())

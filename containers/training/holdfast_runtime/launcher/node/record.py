@@ -151,12 +151,7 @@ class Record:
             self._write(kinds.JOB_FINISHED, None, self._last())
 
     def summary(self) -> str:
-        """
-        Return steps, time, goodput and faults survived; empty where the job has not begun.
-
-        The goodput is the share of the time since ``job_started`` in which ranks were together, without that of
-        steps that were done again.
-        """
+        """Return steps, time, goodput and faults survived; empty where the job has not begun."""
         if not self._began:
             return ""
         self._stands_still()
@@ -164,10 +159,30 @@ class Record:
         faults = f"{journal.recoveries} {'fault' if journal.recoveries == 1 else 'faults'} survived"
         if self._first_step < 0:  # a script that reports no steps
             return f"{_span(whole_ns)}, {faults}"
-        steps = max(self._step, self._from_step) - self._first_step
-        good_ns = self._good_ns * steps / max(1, steps + journal.steps_lost)
-        goodput = f"goodput {100 * good_ns / whole_ns:.1f} %"
-        return f"{steps} steps in {_span(whole_ns)}, {goodput}, {faults}, {journal.steps_lost} steps done again"
+        goodput = f"goodput {100 * self.goodput:.1f} %"
+        return f"{self._steps} steps in {_span(whole_ns)}, {goodput}, {faults}, {journal.steps_lost} steps done again"
+
+    @property
+    def goodput(self) -> float:
+        """
+        Share of the time since ``job_started`` in which ranks were together, without that of steps done again; 0 to 1.
+        """
+        now = self._clock()
+        good_ns = self._good_ns + (now - self._since_ns if self._since_ns else 0)
+        return good_ns * self._steps / max(1, self._steps + self._journal.steps_lost) / max(1, now - self._began_ns)
+
+    @property
+    def gauges(self) -> dict[str, float]:
+        """Values of ``GAUGES`` that are known."""
+        found = {"goodput_ratio": self.goodput} if self._steps else {}
+        if self._total and self._steps:
+            left, whole_s = max(0, self._total - self._step), (self._clock() - self._began_ns) / 1e9
+            found |= {"steps": self._total, "remaining_seconds": left * whole_s / self._steps}
+        return found
+
+    @property
+    def _steps(self) -> int:
+        return max(self._step, self._from_step) - max(0, self._first_step)
 
     def _stands_still(self) -> None:
         if self._since_ns:

@@ -110,13 +110,7 @@ class Reports:
     async def _metrics(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.TimeoutError, OSError, ValueError):
             await asyncio.wait_for(reader.readline(), ASK_S)
-        slots = [slot for slot in self._launcher.slots if slot.alive]
-        text = self._launcher.journal.metrics(
-            generation=self._launcher.view.generation,
-            ranks=sum(slot.rank >= 0 for slot in slots),
-            spares=sum(slot.rank < 0 and slot.ready is not None for slot in slots),
-            step=self._launcher.slots.known_step,
-        ).encode()
+        text = self._launcher.metrics().encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {len(text)}\r\n"
         await self._answer(writer, head.encode() + b"Connection: close\r\n\r\n" + text)
 

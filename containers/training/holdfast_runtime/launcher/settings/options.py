@@ -63,6 +63,7 @@ class Options:
     token: str = field(repr=False)
     socket: Path
     metrics_port: int | None
+    metrics_file: Path | None
     log_dir: Path | None
     log_json: bool
     agent_socket: Path = Path(node_socket.PATH)
@@ -156,6 +157,8 @@ def _parser() -> argparse.ArgumentParser:
     agent = f"Socket of the health agent. Default: {node_socket.PATH_VARIABLE}, or {node_socket.PATH}"
     add("--agent-socket", type=Path, metavar="PATH", help=agent)
     add("--metrics-port", type=int, metavar="PORT", help="Prometheus port. Default: none")
+    last = "File for the last metrics of a job that has finished. Default: none"
+    add("--metrics-file", type=Path, metavar="FILE", help=last)
     add(
         "--log-dir", "--log_dir", type=Path, metavar="DIR", help="A file per rank and launcher. Default: stdout, stderr"
     )
@@ -210,6 +213,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str], *, own:
         token=run_token(environment=environment, nodes=peers.nodes, run_id=run_id),
         socket=values.socket or default_socket(run_id, peers.node_rank),
         metrics_port=values.metrics_port,
+        metrics_file=values.metrics_file,
         agent_socket=values.agent_socket or Path(environment.get(node_socket.PATH_VARIABLE) or node_socket.PATH),
         log_dir=values.log_dir,
         log_json=values.log_format == "json",

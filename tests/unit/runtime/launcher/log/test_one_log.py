@@ -116,6 +116,7 @@ def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
     journal: Any = SimpleNamespace(event_at=lambda *_args, **_kw: None, recoveries=1, steps_lost=0)
     record = Record(slots=slots, journal=journal, instance="", clock=lambda: round(now_s * 1e9))
     assert record.summary() == "", "a job that never ran has none"
+    assert record.gauges == {}
     view = View(generation=2, nodes=(0,), ranks=(RankStatus(slot=Slot(0, 0), rank=0, port=1),), sources=("memory",))
     said: Any = {0: SimpleNamespace(instance="", copy_s=0.0)}
     now_s = 10.0
@@ -129,7 +130,8 @@ def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
     record.installed(replace(view, generation=3, resume_step=50))
     record.settled(replace(view, generation=3, resume_step=50), said)
     now_s += 20.0
-    record.moved(step=70, loss=1.0, of_first=True)
+    record.moved(step=70, loss=1.0, of_first=True, total=105)
+    assert record.gauges == {"goodput_ratio": pytest.approx(7 / 9), "steps": 105, "remaining_seconds": 45.0}
     assert record.summary() == "70 steps in 1 min 30 s, goodput 77.8 %, 1 fault survived, 0 steps done again"
 
 
