@@ -5,7 +5,7 @@ Reads ``AWS::EKS::*``, the charts of Holdfast's constructs, and those of the CDK
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.catalog import ACCESS_ENTRY, EKS_ADDON, EKS_CLUSTER
@@ -56,7 +56,8 @@ class EksReader:
 
     def control_plane(self, resource: Resource, hyperpod: Resource | None) -> EksControlPlane:
         """EKS cluster; ``hyperpod``: the HyperPod cluster on it, None without one."""
-        settings, spelled = self._values.properties(resource), str
+        settings = self._values.properties(resource)
+        spelled: Callable[[str], str] = str
         if resource.type == CDK_EKS_CLUSTER:
             settings, spelled = settings.get("Config"), _in_camel_case
         vpc = settings.get(spelled("ResourcesVpcConfig"))
