@@ -6,6 +6,9 @@ from typing import Annotated, Any, get_args, get_origin
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
 CLUSTER = "AWS::SageMaker::Cluster"
+EKS_CLUSTER = "AWS::EKS::Cluster"
+EKS_ADDON = "AWS::EKS::Addon"
+ACCESS_ENTRY = "AWS::EKS::AccessEntry"
 GROUP = f"{CLUSTER}.ClusterInstanceGroup"
 """A structure in a resource, as CloudFormation's registry calls it. What it has, a restricted group may have too."""
 RESTRICTED_GROUP = f"{CLUSTER}.ClusterRestrictedInstanceGroup"
@@ -24,6 +27,8 @@ AUTO_PATCH = f"{CLUSTER}.AutoPatchConfig"
 VOLUME = f"{CLUSTER}.ClusterEbsVolumeConfig"
 MOUNT = f"{CLUSTER}.ClusterFsxLustreConfig"
 LIFE_CYCLE = f"{CLUSTER}.ClusterLifeCycleConfig"
+SHARED_ENVIRONMENT = f"{CLUSTER}.SharedEnvironmentConfig"
+VPC_CONFIG = f"{CLUSTER}.VpcConfig"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Property:
     """``LustreConfiguration.EfaEnabled``"""
     default: Any = None
     """Value of the service where a template has none."""
+    each: str = ""
+    """Only key of the structures of a list: ``AlarmName``. Default: none, entries are plain."""
 
     @property
     def type(self) -> str:
@@ -64,6 +71,8 @@ class Property:
         """Value in an API answer or in properties; the default if absent."""
         for part in self.path.split("."):
             described = described.get(part) if isinstance(described, dict) else None
+        if described is not None and self.each:
+            return [entry[self.each] for entry in described]
         return self.default if described is None else described
 
 

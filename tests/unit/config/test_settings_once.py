@@ -12,18 +12,24 @@ from holdfast.catalog import FILE_SYSTEM, Property, property_in
 from holdfast.config import models
 from holdfast.config.models import Dataset, Home, Lustre, meanings, property_of
 from holdfast.validation import (
+    AccountingDatabase,
     AutoPatch,
     BatchSize,
     Cluster,
     DataRepositoryAssociation,
+    EksControlPlane,
     InstanceGroup,
     Item,
     LustreFileSystem,
     OpenZfsFileSystem,
+    PriorityClass,
     RestrictedGroup,
     RestrictedLustre,
+    RollingUpdate,
     ScheduledUpdate,
+    Taint,
 )
+from holdfast.validation.model import Governance, Quota, TeamQuota
 
 ROOT = Path(__file__).parents[3]
 PAIRS = [
@@ -34,9 +40,17 @@ PAIRS = [
     (models.InstanceGroup, InstanceGroup),
     (models.RestrictedInstanceGroup, RestrictedGroup),
     (models.RestrictedLustre, RestrictedLustre),
+    (models.Taint, Taint),
     (models.BatchSize, BatchSize),
+    (models.Deployment, RollingUpdate),
     (models.ScheduledUpdate, ScheduledUpdate),
     (models.AutoPatch, AutoPatch),
+    (models.Accounting, AccountingDatabase),
+    (models.Eks, EksControlPlane),
+    (models.InstanceQuota, Quota),
+    (models.Team, TeamQuota),
+    (models.PriorityClass, PriorityClass),
+    (models.TaskGovernance, Governance),
 ]
 LISTS = ("instance_groups",)
 """Sections that the reference has a table for, which says what they are."""
