@@ -225,10 +225,10 @@ def test_a_launcher_ends_while_slurm_merges_a_node_and_scancel_fails(programs: P
     async def main() -> None:
         leader = Leader(programs, shown=WITHOUT_GPUS)
         (programs / "scontrol").write_text(
-            f"#!/bin/sh\ncase \"$*\" in *NumNodes=0*) touch {programs}/merging; exec sleep 60 ;; "
+            f'#!/bin/sh\ncase "$*" in *NumNodes=0*) touch {programs}/merging; exec sleep 60 ;; '
             f"*'show job'*) echo '{WITHOUT_GPUS}' ;; esac\n"
         )
-        (programs / "scancel").write_text(f"#!/bin/sh\necho \"scancel $*\" >> {programs}/asked\nexit 1\n")
+        (programs / "scancel").write_text(f'#!/bin/sh\necho "scancel $*" >> {programs}/asked\nexit 1\n')
         leader.made.installed()
         while not (programs / "merging").exists():
             await asyncio.sleep(0.02)
