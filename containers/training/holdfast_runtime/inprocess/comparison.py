@@ -62,6 +62,7 @@ class Comparison:
         self._alike = sharded is None or not sharded.has_stages
         """Whether all ranks have the same modules. Those of a pipeline have not."""
         self._generation = self._votes = 0
+        self._begins_loop = False
         self._has_buffers = False
         """Whether the model has some on each rank, as the generation began."""
 
@@ -70,7 +71,12 @@ class Comparison:
         if generation != self._generation:
             self._generation, self._votes = generation, 0
             self._has_buffers = bool(self._state.buffers()) or not self._alike
-        return self._votes < VOTES or step % self._every == 0
+        begins_loop, self._begins_loop = self._begins_loop, False
+        return begins_loop or self._votes < VOTES or step % self._every == 0
+
+    def begin_loop(self) -> None:
+        """Compare all facts in the next vote: a newcomer ran the code between two loops with variables of its own."""
+        self._begins_loop = True
 
     def facts(self, *, whole: bool) -> dict[Path, Any]:
         model: Literal["", "attributes", "all"] = "" if not self._alike else "all" if whole else "attributes"
