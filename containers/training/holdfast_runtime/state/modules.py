@@ -97,8 +97,8 @@ class ModelReader:
                     f"module {reader.name or 'model'} ({type(reader.module).__qualname__}) has other parameters or "
                     f"parts than when Run was made (now {', '.join(came) or 'none'}"
                     + (f"; gone: {', '.join(gone)}" if gone else "")
-                    + "): other ranks could not take them over; change the model before Run, and mask weights with a "
-                    "buffer instead of torch.nn.utils.prune"
+                    + "): other ranks could not take them over; make all parts before Run, call those that come "
+                    "later when it is their time, and mask weights with a buffer instead of torch.nn.utils.prune"
                 )
 
     def modes(self) -> list[tuple[str, bool]]:
