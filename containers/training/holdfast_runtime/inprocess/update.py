@@ -111,8 +111,7 @@ class Updates:
             before_step(state.optimizer, lambda *_: None if self.trial else faults.point("update"))
 
     def begin_loop(self) -> None:
-        if self._member is not None and self._member.own.recovered:
-            self._comparison.begin_loop()
+        self._comparison.begin_loop()
 
     @property
     def finished(self) -> int:
