@@ -12,7 +12,8 @@ from holdfast_runtime.state import hooks
 from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, copy_into, equal, put_back
 from holdfast_runtime.transfer import local
 
-ATTRIBUTES = "attributes"
+ATTRIBUTES = ""
+"""Beside names of parameters and buffers, which are never empty."""
 STRUCTURE = frozenset(nn.Module().__dict__) - {"training"}
 _is_immutable = IMMUTABLE.issuperset
 

@@ -39,7 +39,7 @@ class OptimizerAttributes:
 
     def _read(self, *, most_bytes: float = float("inf")) -> dict[str, Any]:
         found = {}
-        for key in self._values.keys() - TORCHS:
+        for key in sorted(self._values.keys() - TORCHS):  # ranks compare them in this order
             value = self._values[key]
             if isinstance(value, Tensor) and value.nbytes >= most_bytes:
                 continue
