@@ -111,6 +111,7 @@ class Comparison:
 
     def compare_now(self, member: Member) -> None:
         """Compare all that must be equal, as it is now. A collective of all ranks."""
+        self._is_of_loop = False
         facts = self.facts(whole=True)
         tail = torch.zeros(vote.LENGTH, dtype=torch.float32, device=member.peers.device)
         digest = self._state.digest() if self._sharded is None else 0
