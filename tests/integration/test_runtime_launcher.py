@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from killing import PYTHONPATH, QUICK, Job, run_job
-from plain_launchers import Launchers, alive
+from plain_launchers import PLAIN, Launchers, alive
 from ports import free_ports
 from waiting import eventually
 
@@ -57,6 +57,27 @@ def test_a_script_that_always_fails_ends_the_job_after_the_allowed_restarts(laun
     assert launcher.returncode == 1
     assert len(launchers.started()) == 3
     assert "it ended with exit code 3; --max-restarts allows 2 without progress in between" in said
+
+
+def test_an_error_in_the_code_of_a_script_ends_the_job_in_its_first_generation(launchers: Launchers) -> None:
+    launcher = launchers.plain("misspelled", "--nproc-per-node", "2")
+
+    _, said = launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 1
+    assert {attempt for _, _, attempt, _ in launchers.started()} == {"0"}
+    line = next(number for number, text in enumerate(PLAIN.splitlines(), 1) if "batch_sise" in text)
+    assert f"NameError: name 'batch_sise' is not defined (plain.py:{line}), before Run: trying again" in said
+    assert "Traceback (most recent call last)" in said
+
+
+def test_an_error_that_a_lost_peer_may_have_caused_is_no_error_in_the_code(launchers: Launchers) -> None:
+    launcher = launchers.plain("alone", "--nproc-per-node", "2")
+
+    out, said = launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 0, said
+    assert set(out.splitlines()) == {"rank 0 of 2", "rank 1 of 2"}
 
 
 def test_sigterm_reaches_the_ranks_and_is_the_exit_code(launchers: Launchers) -> None:

@@ -24,6 +24,10 @@ with open(os.path.join(out, "started"), "a") as file:
     file.write(" ".join([*about, str(os.getpid())]) + chr(10))
 if kind == "die-once" and os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
     os.kill(os.getpid(), signal.SIGKILL)
+if kind == "misspelled":
+    batch_sise
+if kind == "alone" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    raise RuntimeError("Connection closed by peer")
 if kind == "die":
     sys.exit(3)
 if kind == "catch":

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -181,3 +182,21 @@ def test_facts_are_plain_text_on_their_way() -> None:
     rank.model.note = "a" * 200  # type: ignore[assignment]
     found = answer(rank, b"{")
     assert all(len(value[0]) <= 60 for value in json.loads(found)["facts"].values())
+
+
+def test_the_first_vote_of_a_loop_compares_all_and_names_what_may_have_made_a_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rank = Rank(0, recovered=True)
+    for step in range(1, 8):
+        rank.comparison.is_whole(generation=3, step=step)
+        rank.judge(replace(DIFFERENT, same_facts=True))
+    assert not rank.comparison.is_whole(generation=3, step=8)
+
+    rank.comparison.begin_loop()
+
+    assert rank.comparison.is_whole(generation=3, step=9)
+    monkeypatch.setattr("holdfast_runtime.inprocess.comparison.gathered_bytes", lambda data, **_: [data])
+    with pytest.raises(DivergenceError, match=r"ran the code between two loops with variables as at its start"):
+        rank.judge(replace(DIFFERENT, same_facts=True, same_digest=False))
+    assert not rank.comparison.is_whole(generation=3, step=10)

@@ -416,3 +416,31 @@ def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_bac
 
     ranks.receive(local[0], Progress(step=43, phase="other"))
     assert local.known_step == 43
+
+
+@pytest.mark.parametrize(
+    ("requested", "named"),
+    [
+        ("rank 1 of node 0 is lost: it was killed by SIGKILL", "give_up"),
+        ("node 3 is lost", "give_up"),
+        ("rank 1 of node 0 has lost a peer: BrokenError: Connection reset by peer", ""),
+    ],
+)
+def test_a_rank_that_ends_well_after_a_loss_is_no_rank_that_others_wait_for(requested: str, named: str) -> None:
+    local, ending = slots(), Told(begun=False)
+    parts: dict[str, Any] = {name: Told() for name in ("places", "keys", "watch", "judgement", "links", "record")}
+    parts |= {name: Told() for name in ("journal", "settling", "departure", "building")}
+    generations = Told(requested=requested, view=committed())
+    ranks = Ranks(slots=local, ending=ending, generations=generations, max_restarts=1, **parts)  # type: ignore[arg-type]
+    slot, process = local[0], Told(has_message=False)
+    slot.process, slot.rank, slot.generation, slot.speaks = process, 0, 2, True  # type: ignore[assignment]
+    slot.progress = Progress(step=64, phase="other", total=400)
+
+    asyncio.run(ranks.ended(process, 0, "it ended with exit code 0"))  # type: ignore[arg-type]
+
+    left = "rank 0 of node 0 left run.steps after 0 of 400 steps and ended with exit code 0"
+    if named:
+        assert ending.calls == [("give_up", f"{requested}; {left}, so the job cannot go on")]
+    else:
+        assert ending.calls[0][:2] == ("end", 1)
+        assert f"{left}, and others go on; all ranks leave at one step" in str(ending.calls[0][2])

@@ -1,5 +1,6 @@
 """Lines of an ordinary loop that do not go with a step: each is refused with what to do."""
 
+import copy
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +15,7 @@ from torch._C._distributed_c10d import HashStore
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.inprocess import Reducer
+from holdfast_runtime.inprocess import Reducer, TrainingState
 
 Line = Callable[[torch.optim.Optimizer], object]
 
@@ -157,3 +158,67 @@ def test_an_optimizer_of_replicas_that_needs_other_ranks_is_refused_in_the_first
         dist.destroy_process_group()
 
     assert launcher.wait(Fault).fatal
+
+
+class Wrapper(torch.optim.Optimizer):
+    """As published wrappers are made: torch's own ``__init__`` is not called, and hooks are in plain dicts."""
+
+    def __init__(self, params: Any, lr: float) -> None:
+        self.inner = torch.optim.SGD(params, lr, momentum=0.9)
+        self.param_groups, self.defaults, self.state = self.inner.param_groups, self.inner.defaults, {}
+        self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}  # type: ignore[assignment]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.inner.zero_grad(set_to_none)
+
+    def step(self, closure: Any = None) -> Any:
+        return self.inner.step(closure)
+
+
+class Around(torch.optim.Optimizer):
+    """One whose own state is that of torch's base class, as that of SAM is."""
+
+    def __init__(self, params: Any, lr: float) -> None:
+        super().__init__(params, {"lr": lr})
+        self.inner = torch.optim.SGD(self.param_groups, lr, momentum=0.9)
+
+    def step(self, closure: Any = None) -> Any:
+        return self.inner.step(closure)
+
+
+class Whole(Wrapper):
+    """One whose state is that of both, in a form of its own."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"inner": self.inner.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.inner.load_state_dict(state["inner"])
+
+
+def test_an_optimizer_around_another_one_trains_and_a_step_of_the_program_is_refused() -> None:
+    trained(kind=Whole)
+    with pytest.raises(UnsupportedError, match="two updates in a step"):
+        trained(after=step, kind=Whole)
+
+
+def test_the_state_of_an_optimizer_around_another_one_goes_to_a_newcomer() -> None:
+    donor, newcomer = (
+        TrainingState(model, Whole(model.parameters(), lr=0.1), scheduler=None, added={})
+        for model in (nn.Linear(4, 1), nn.Linear(4, 1))
+    )
+    for state in (donor, newcomer):
+        state.model(torch.ones(2, 4)).sum().backward()
+    donor.optimizer.step()
+
+    newcomer.load(copy.deepcopy(donor.flat()))
+    newcomer.reach_boundary()
+    for state in (donor, newcomer):
+        state.optimizer.step()
+
+    assert torch.equal(newcomer.model.weight, donor.model.weight)  # type: ignore[arg-type]
+
+
+def test_an_optimizer_around_another_one_whose_state_it_has_not_is_refused_before_training() -> None:
+    with pytest.raises(UnsupportedError, match=r"Around holds SGD, whose state its state_dict\(\) does not have"):
+        made(Around)

@@ -1,5 +1,6 @@
 """A step that is repeated with other data is noticed; one with the same data, or another step, is not."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -68,6 +69,24 @@ def test_another_loss_of_a_repeated_step_is_noticed_also_where_the_model_is_not_
     same.begin(3, PLACE)
     with pytest.raises(holdfast.DivergenceError, match="this rank's loss is 2, and was 1"):
         same.note_loss(2.0)
+
+
+def test_on_a_cpu_a_loss_that_is_slightly_another_is_noticed() -> None:
+    for near, raises in ((1e-5, pytest.raises(holdfast.DivergenceError)), (1e-2, contextlib.nullcontext())):
+        same = SameBatch(near=near)
+        for loss in (3.47167, 3.47175):
+            same.begin(0, PLACE)
+            with raises if loss > 3.4717 else contextlib.nullcontext():
+                same.note_loss(loss)
+
+
+def test_a_hidden_state_that_goes_on_is_noticed_inside_of_what_the_model_gets() -> None:
+    same, hidden = SameBatch(), (torch.zeros(2), torch.zeros(2))
+    same.begin(0, PLACE)
+    same.see((batch(0), hidden), {})
+    same.begin(0, PLACE)
+    with pytest.raises(holdfast.DivergenceError, match="its model has other inputs"):
+        same.see((batch(0), (hidden[0], hidden[1] + 1)), {})
 
 
 @pytest.mark.parametrize(("number", "place"), [(4, PLACE), (3, (1, 2)), (3, (0, 4))], ids=str)

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,16 @@ class Average:
         self.count = state["count"]
 
 
+class Metric(nn.Module):
+    """In ``state=``. As metrics of libraries are: ``state_dict()`` has nothing of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2), persistent=False)
+        self.seen = torch.zeros(2)
+        self.updates, self.kept = 0, list[float]()
+
+
 class Module(nn.Module):
     mean: Tensor
 
@@ -45,18 +56,31 @@ class Module(nn.Module):
         self.hidden = state["hidden"]
 
 
+class Optimizer(torch.optim.SGD):
+    """One with a count of its own, a schedule, a generator and a tensor that torch does not know."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.iterations, self.rates = 0, [0.1]
+        self.noise, self.norm = torch.Generator().manual_seed(3), torch.zeros(2)
+
+
 class Program:
     """What a script makes; the scheduler in ``found`` is given to nobody."""
 
     def __init__(self) -> None:
         torch.manual_seed(1)
         self.model = Module()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.optimizer = Optimizer(self.model.parameters(), lr=0.1, momentum=0.9)
         self.scheduler = lr_scheduler.ConstantLR(self.optimizer)
         self.found = lr_scheduler.StepLR(self.optimizer, 3)
-        self.average = Average()
+        self.average, self.metric = Average(), Metric()
+        self.noise = np.random.default_rng(1)
         self.state = TrainingState(
-            self.model, self.optimizer, scheduler=self.scheduler, added={"average": self.average}
+            self.model,
+            self.optimizer,
+            scheduler=self.scheduler,
+            added={"average": self.average, "metric": self.metric, "noise": self.noise},
         )
 
     def facts(self) -> list[Any]:
@@ -68,6 +92,10 @@ class Program:
             *(self.average.values.tolist(), self.average.count, torch.get_default_dtype(), torch.is_grad_enabled()),
             {name: buffer is None for name, buffer in model._buffers.items()},
             {*model._non_persistent_buffers_set},
+            *(self.optimizer.iterations, [*self.optimizer.rates], self.optimizer.norm.tolist()),
+            self.optimizer.noise.get_state().tolist(),
+            *(self.metric.total.tolist(), self.metric.seen.tolist(), self.metric.updates, [*self.metric.kept]),
+            self.noise.bit_generator.state,
         ]
 
 
@@ -84,10 +112,19 @@ CHANGES: dict[str, Callable[[Program], object]] = {
     "frozen parameters": lambda it: it.model.layer.requires_grad_(False),
     "a learning rate": lambda it: it.optimizer.param_groups[0].update(lr=0.01),
     "a weight decay": lambda it: it.optimizer.param_groups[0].update(weight_decay=0.5),
+    "a count of the optimizer": lambda it: setattr(it.optimizer, "iterations", 5),
+    "a list of the optimizer": lambda it: it.optimizer.rates.append(0.2),
+    "a tensor of the optimizer that is no moment": lambda it: it.optimizer.norm.add_(1),
+    "a generator of the optimizer": lambda it: torch.rand(2, generator=it.optimizer.noise),
     "the scheduler of Run": lambda it: setattr(it.scheduler, "last_epoch", 7),
     "a scheduler that is found": lambda it: setattr(it.found, "last_epoch", 7),
     "a tensor of state=": lambda it: it.average.values.data.add_(1),
     "a number of state=": lambda it: setattr(it.average, "count", 1),
+    "a buffer of a module in state= that checkpoints leave out": lambda it: it.metric.total.add_(1),
+    "a tensor of a module in state=": lambda it: it.metric.seen.add_(1),
+    "a number of a module in state=": lambda it: setattr(it.metric, "updates", 1),
+    "a list of a module in state=": lambda it: it.metric.kept.append(0.5),
+    "a generator in state=": lambda it: it.noise.random(),
     "the default type": lambda _: torch.set_default_dtype(torch.float64),
     "the grad mode": lambda _: torch._C._set_grad_enabled(False),
     "parameters": lambda it: it.model.layer.weight.data.add_(1),
@@ -186,6 +223,7 @@ def run_before_the_first_step(it: Program) -> None:
     """As scripts do between Run and the loop, and a spare does behind the step that it tries."""
     it.model.train()
     it.optimizer.param_groups[0]["lr"] = 0.3
+    it.optimizer.iterations = 1
     it.average.count = 9
     it.model.register_buffer("early", torch.ones(2))
     with torch.no_grad():

@@ -4,6 +4,7 @@ import logging
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -44,6 +45,18 @@ def test_a_process_that_has_run_a_step_names_what_has_changed_since() -> None:
             lambda each: each.load_state_dict({**each.state_dict(), "scale": 8.0}),
             "GradScaler with scale 8",
             id="a scaler",
+        ),
+        pytest.param(
+            lambda *_: np.random.default_rng(1),
+            lambda each: each.random(),
+            "Generator with state ",
+            id="a generator of NumPy",
+        ),
+        pytest.param(
+            lambda *_: torch.Generator(),
+            lambda each: each.manual_seed(2),
+            "Generator with state ",
+            id="a generator of torch",
         ),
     ],
 )

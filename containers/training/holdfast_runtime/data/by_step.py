@@ -18,7 +18,8 @@ class ByStep(Generic[T]):
     ``Dataset``, which computes a batch from the step.
 
     Batches have random numbers of their own, seeded with the number of the epoch: what a loader draws for an order, an
-    augmentation or its workers is the same for a newcomer, and changes none of the program's.
+    augmentation or its workers is the same for a newcomer, and changes none of the program's. Generators of a loader,
+    of its samplers and of its data set begin again with the batches, where training goes back to earlier steps.
 
     Args:
         epoch: Returns the batches of an epoch for this rank, the same ones for the same number (``set_epoch`` of a
@@ -30,6 +31,8 @@ class ByStep(Generic[T]):
 
     def __init__(self, epoch: Callable[[int], Iterable[T]]) -> None:
         self._make = epoch
+        self._generators: list[tuple[Any, Any]] = []
+        """Those of the loader, each with its first state."""
         self._begin()
 
     def __call__(self, step: int) -> T:
@@ -43,6 +46,8 @@ class ByStep(Generic[T]):
 
     def _begin(self) -> None:
         self._at = -1
+        for generator, state in self._generators:
+            generator.load_state_dict(state)
         self._states = _states()  # the first epoch sets them
         self._batches = self._all()
 
@@ -51,7 +56,9 @@ class ByStep(Generic[T]):
         while True:
             before = self._at
             _seed(number)
-            yield from self._make(number)
+            epoch = self._make(number)
+            self._generators = self._generators or [(own, own.state_dict()) for own in _generators_of(epoch)]
+            yield from epoch
             if self._at == before:
                 raise ValueError(f"epoch {number} has no batch; allowed: one or more")
             number += 1
@@ -66,6 +73,19 @@ class ByStep(Generic[T]):
         finally:
             self._states = _states()
             _set(outside)
+
+
+def _generators_of(loader: object) -> Iterator[Any]:
+    """Yield the states of generators that a loader of torch, its samplers and its data set hold."""
+    from holdfast_runtime.state import AnyGenerator, GeneratorState
+
+    parts = [loader]
+    while parts:
+        for name, value in getattr(parts.pop(), "__dict__", {}).items():
+            if isinstance(value, AnyGenerator):
+                yield GeneratorState(value)
+            elif name in ("dataset", "sampler", "batch_sampler"):
+                parts.append(value)
 
 
 def _seed(number: int) -> None:

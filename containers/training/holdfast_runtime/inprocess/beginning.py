@@ -28,6 +28,7 @@ from holdfast_runtime.sharded import (
     survival_asked,
 )
 from holdfast_runtime.snapshots import Checkpoints
+from holdfast_runtime.state import AnyGenerator, inner_optimizer
 
 _COUNTS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Variables with the number of processes that torchrun, mpirun and srun have started."""
@@ -117,13 +118,14 @@ def check_added(added: Mapping[str, object]) -> None:
     names = [
         name
         for name, item in added.items()
-        if not all(callable(getattr(item, method, None)) for method in ("state_dict", "load_state_dict"))
+        if not isinstance(item, AnyGenerator)
+        and not all(callable(getattr(item, method, None)) for method in ("state_dict", "load_state_dict"))
     ]
     if names:
         with unsupported_reported():
             raise UnsupportedError(
                 f"state has {', '.join(names)} without state_dict() and load_state_dict(); give objects with both, "
-                "such as torch modules, optimizers and schedulers, or a class of your own"
+                "such as torch modules and schedulers, or a class of your own, or random generators"
             )
 
 
@@ -170,6 +172,23 @@ def _check_steps(state: TrainingState) -> None:
             f"Run(scheduler=...) steps {name} after each update, and its step needs {needs}; give it to "
             f'Run(state={{"scheduler": scheduler}}), and call scheduler.step({needs}) under `if step.done:` with a '
             "value that all ranks have, such as step.loss"
+        )
+
+
+def _check_parts(optimizer: torch.optim.Optimizer, *, sharded: bool) -> None:
+    """Raise UnsupportedError for an optimizer around another one, of whose state a newcomer would get nothing."""
+    inner = inner_optimizer(optimizer)
+    name, has_own = type(optimizer).__name__, type(optimizer).state_dict is not torch.optim.Optimizer.state_dict
+    if inner is not None and sharded:
+        raise UnsupportedError(
+            f"{name} holds {type(inner).__name__}, and the state of a sharded model is that of one optimizer, by "
+            f"parameter; keep what {name} adds in self.state[parameter] of a subclass of {type(inner).__name__}"
+        )
+    if inner is not None and not has_own:
+        raise UnsupportedError(
+            f"{name} holds {type(inner).__name__}, whose state its state_dict() does not have: a process that takes "
+            f"over a rank would begin without it; give {name} a state_dict() and a load_state_dict() with the state of "
+            "both"
         )
 
 
@@ -228,6 +247,7 @@ def begun(
             _check_model(state.model)
             check_graphs(state.model, on_gpu=state.on_gpu)
             _check_steps(state)
+            _check_parts(state.optimizer, sharded=False)
             if "HOLDFAST_CONTROL_FD" in os.environ:
                 _check_plain(state, survive=survive, elastic=elastic)
             else:
@@ -247,6 +267,7 @@ def begun(
         check_graphs(state.model, on_gpu=state.on_gpu)
         check(state.model, state.optimizer, world_size=member.own.world_size)
         _check_steps(state)
+        _check_parts(state.optimizer, sharded=True)
         sizes = sizes_of(os.environ)
         logical = elastic_asked(elastic, sizes=sizes)
         if sizes or logical:

@@ -42,6 +42,11 @@ LARGE_VALUES = (
     "with Run(snapshot_every=...)"
 )
 
+BETWEEN = (
+    ": a process that took over a rank ran the code between two loops with variables as at its start; give what this "
+    "code reads to Run(state=...)"
+)
+
 
 class Comparison:
     """
@@ -62,6 +67,8 @@ class Comparison:
         self._alike = sharded is None or not sharded.has_stages
         """Whether all ranks have the same modules. Those of a pipeline have not."""
         self._generation = self._votes = 0
+        self._begins_loop = self._is_of_loop = False
+        """Whether the next vote, and the newest one, are the first of a loop."""
         self._has_buffers = False
         """Whether the model has some on each rank, as the generation began."""
 
@@ -70,7 +77,12 @@ class Comparison:
         if generation != self._generation:
             self._generation, self._votes = generation, 0
             self._has_buffers = bool(self._state.buffers()) or not self._alike
-        return self._votes < VOTES or step % self._every == 0
+        self._is_of_loop, self._begins_loop = self._begins_loop, False
+        return self._is_of_loop or self._votes < VOTES or step % self._every == 0
+
+    def begin_loop(self) -> None:
+        """Compare all facts in the next vote: a newcomer runs the code between two loops with variables of its own."""
+        self._begins_loop = True
 
     def facts(self, *, whole: bool) -> dict[Path, Any]:
         model: Literal["", "attributes", "all"] = "" if not self._alike else "all" if whole else "attributes"
@@ -93,11 +105,13 @@ class Comparison:
         if not outcome.same_facts:
             self._judge(facts, group=range(member.own.world_size), own=member.own)
         if not outcome.same_digest:
-            raise DivergenceError(f"{self._different_parameter()}, at step {member.own.committed_step}")
+            cause = BETWEEN if self._is_of_loop and member.own.recovered else ""
+            raise DivergenceError(f"{self._different_parameter()}, at step {member.own.committed_step}{cause}")
         self._votes += 1
 
     def compare_now(self, member: Member) -> None:
         """Compare all that must be equal, as it is now. A collective of all ranks."""
+        self._is_of_loop = False
         facts = self.facts(whole=True)
         tail = torch.zeros(vote.LENGTH, dtype=torch.float32, device=member.peers.device)
         digest = self._state.digest() if self._sharded is None else 0

@@ -9,6 +9,7 @@ import torch
 
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess.errors import is_library
+from holdfast_runtime.state import before_step
 
 SCALER = str(Path("torch", "amp", "grad_scaler.py"))
 
@@ -18,7 +19,7 @@ class OneUpdate:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self._is_open = False
-        optimizer.register_step_pre_hook(lambda *_: self._refuse())
+        before_step(optimizer, lambda *_: self._refuse())
 
     @contextmanager
     def open(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
 from holdfast_runtime.sharded import NoCollectives
 from holdfast_runtime.snapshots import Checkpoints
+from holdfast_runtime.state import AnyGenerator
 
 REPEATED = "only a step and run.steps(total, between=...) are repeated: call all_reduce_mean in one of them"
 
@@ -38,8 +39,8 @@ class Run:
         model: On its device; not wrapped in DistributedDataParallel.
         optimizer: Of torch, over the model's parameters.
         scheduler: Stepped after each update, here and nowhere else. Default: none.
-        state: What else belongs to the state, by name: each is copied to newcomers and put back for a step that is
-            done again. Default: nothing.
+        state: What else belongs to the state, by name: objects with ``state_dict`` and ``load_state_dict``, and random
+            generators. Each is copied to newcomers and put back for a step that is done again. Default: nothing.
         after_update: Called with the number of finished updates after each update, as part of it: exactly once for each
             committed step on all ranks. For averages, clamps and schedules; it needs no other rank. Default: nothing.
         checkpoint: Where state comes from when no process has it: ``Checkpoints`` for a sharded model, else
@@ -72,7 +73,7 @@ class Run:
         optimizer: torch.optim.Optimizer,
         *,
         scheduler: Stateful | None = None,
-        state: Mapping[str, Stateful] | None = None,
+        state: Mapping[str, Stateful | AnyGenerator] | None = None,
         after_update: Callable[[int], object] | None = None,
         checkpoint: CheckpointTier | Checkpoints | None = None,
         checkpoint_every: int = 0,
@@ -192,6 +193,7 @@ class Run:
         if self._member is not None:
             self._member.begin_loop(total)
             self._alone.close()
+        self._updates.begin_loop()
         self._updates.between.function = between
         try:
             while True:

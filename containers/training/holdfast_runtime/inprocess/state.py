@@ -30,9 +30,13 @@ from holdfast_runtime.inprocess.tensors import (
 )
 from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.state import (
+    AnyGenerator,
+    GeneratorState,
     ModelNotes,
     ModelReader,
+    ModuleState,
     Noted,
+    OptimizerAttributes,
     Path,
     Schedulers,
     StructureError,
@@ -74,6 +78,8 @@ class _Notes:
     rest: Flat
     """Schedulers, ``state=`` and switches, with copies of all tensors."""
     groups: Noted
+    attributes: dict[str, Any]
+    """Of the optimizer."""
     versions: list[tuple[int, int]]
     """Address and version of each parameter."""
     parameters: list[Tensor] | None
@@ -103,13 +109,13 @@ class TrainingState:
         optimizer: torch.optim.Optimizer,
         *,
         scheduler: Stateful | None,
-        added: Mapping[str, Stateful],
+        added: Mapping[str, Stateful | AnyGenerator],
     ) -> None:
         self.seed = torch.initial_seed() & 0x7FFF_FFFF_FFFF_FFFF
         self.model = model
         self.optimizer = optimizer
         self.scheduler = scheduler
-        self.added = dict(added)
+        self.added = {name: _stateful(item) for name, item in added.items()}
         self.left_last = -1
         """The step that this process has left last, behind which the loop's body has run; -1 for none."""
         self.number = 0
@@ -119,7 +125,8 @@ class TrainingState:
         self._of_ranks: dict[int, list[dict[Path, Any] | None]] = {}
         """Those of all ranks, by the number of updates; of the last two votes."""
         self._reader = ModelReader(model, optimizer)
-        known = [*self.added.values(), *([scheduler] if scheduler is not None else [])]
+        self._attributes = OptimizerAttributes(optimizer)
+        known = [*map(_of_program, self.added.values()), *([scheduler] if scheduler is not None else [])]
         self._schedulers = Schedulers(optimizer, known=known)
         """Those of the program that were not given to ``Run``."""
         self._baseline: ModelNotes | None = None
@@ -155,10 +162,17 @@ class TrainingState:
 
     def objects(self) -> list[object]:
         """Return what of the program is kept here."""
-        return [self.model, self.optimizer, *self.added.values()]
+        return [self.model, self.optimizer, *map(_of_program, self.added.values())]
 
     def seed_step(self, *, step: int, rank: int) -> None:
         seed_generators(self.seed, step, rank)
+
+    def seed_update(self, *, step: int) -> None:
+        """The same on all ranks: replicas that draw in their update, as for stochastic rounding, stay equal."""
+        seed_generators(self.seed, step)
+
+    def seed_after_update(self, *, step: int, rank: int) -> None:
+        seed_generators(self.seed, step, rank, 2)
 
     def seed_between(self, *, step: int, rank: int) -> None:
         seed_generators(self.seed, step, rank, 1)
@@ -187,6 +201,7 @@ class TrainingState:
                 self._reader.apply(rest["model"], baseline)
             self._put_rest(rest)
             put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
+            self._attributes.apply(rest["optimizer"].get("attributes", {}))
         switch_back(rest["torch"])
         if rest["begun"]:
             self._notes = self._note()
@@ -261,6 +276,7 @@ class TrainingState:
             rest = unflatten(copy_of(notes.rest))
             self._put_rest(rest)
             restore_groups(self.optimizer, notes.groups)
+            self._attributes.restore(notes.attributes)
         switch_back(rest["torch"])
 
     def forget(self) -> None:
@@ -320,7 +336,10 @@ class TrainingState:
         return {
             "begun": self._notes is not None,
             "model": changes,
-            "optimizer": {"param_groups": groups_of(self._reader.parameters, self.optimizer)},
+            "optimizer": {
+                "param_groups": groups_of(self._reader.parameters, self.optimizer),
+                "attributes": self._attributes.changes(),
+            },
             **self._plain_parts(),
             "seed": self.seed,
             "by rank": sorted(self.by_rank),
@@ -449,7 +468,7 @@ class TrainingState:
         put_buffers(self.model, buffers)
         put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         self.optimizer.load_state_dict(tree["optimizer"])
-        keep_kinds(self.optimizer, tree["optimizer"]["state"])
+        keep_kinds(self.optimizer, tree["optimizer"].get("state", {}))
         self.load_rest(rest)
 
     def _parameters(self) -> Iterator[nn.Parameter]:
@@ -469,6 +488,7 @@ class TrainingState:
             model=self._reader.note(old.model if old is not None else None),
             rest=copy_of(flatten(self._plain_parts()), old.rest.tensors if old is not None else ()),
             groups=note_groups(self.optimizer),
+            attributes=self._attributes.note(),
             versions=[version_of(parameter) for _, parameter in parameters],
             parameters=[local(p).clone() for p in self._parameters()] if self._changes_parameters else None,
         )
@@ -507,6 +527,16 @@ class TrainingState:
             own["scheduler"] = self.scheduler
         for name, item in (*own.items(), *self.added.items()):
             check_sendable(name, item)
+
+
+def _stateful(item: Stateful | AnyGenerator) -> Stateful:
+    if isinstance(item, AnyGenerator):
+        return GeneratorState(item)
+    return ModuleState(item) if isinstance(item, nn.Module) else item
+
+
+def _of_program(item: Stateful) -> object:
+    return item.module if isinstance(item, ModuleState) else item
 
 
 def _is_large(value: Any) -> bool:

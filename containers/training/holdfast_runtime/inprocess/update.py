@@ -19,11 +19,11 @@ from holdfast_runtime.inprocess.leaving import Leaving
 from holdfast_runtime.inprocess.leftover import OneUpdate
 from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
-from holdfast_runtime.inprocess.same_batch import SameBatch
+from holdfast_runtime.inprocess.same_batch import NEAR, NEAR_ON_GPU, SameBatch
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.sharded import Ballot, NoCollectives
-from holdfast_runtime.state import before_forward
+from holdfast_runtime.state import before_forward, before_step
 from holdfast_runtime.transfer import local
 
 
@@ -98,7 +98,7 @@ class Updates:
         self._leaving = Leaving(state, member)
         self.between = Between(state, member, settle=self._settle)
         self._one_update = OneUpdate(state.optimizer)
-        self._same_batch = SameBatch()
+        self._same_batch = SameBatch(near=NEAR_ON_GPU if state.on_gpu else NEAR)
         # The inputs of a stage are what its neighbour sends: of one that is lost, anything.
         self._has_own_data = self._sharded is None or not self._sharded.has_stages
         if member is not None:
@@ -108,7 +108,10 @@ class Updates:
             faults = member.faults
             before_forward(state.model, self._forward)
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
-            state.optimizer.register_step_pre_hook(lambda *_: None if self.trial else faults.point("update"))
+            before_step(state.optimizer, lambda *_: None if self.trial else faults.point("update"))
+
+    def begin_loop(self) -> None:
+        self._comparison.begin_loop()
 
     @property
     def finished(self) -> int:
@@ -422,6 +425,7 @@ class Updates:
         self._stepped = (self.finished + 1, getattr(scheduler, "last_epoch", None))
 
     def _optimize(self, *, whole: bool = False) -> None:
+        self._state.seed_update(step=self.finished)
         with contextlib.nullcontext() if self._checked else NoCollectives():
             with self._one_update.open():
                 self._state.optimizer.step()
@@ -430,6 +434,7 @@ class Updates:
                 if self._after_update is not None:
                     self._after_update(self.finished + 1)
         self._checked = True
+        self._state.seed_after_update(step=self.finished, rank=self.data_place[0])
 
     def end(self) -> None:
         self._in_step = False

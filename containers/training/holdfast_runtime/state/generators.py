@@ -1,4 +1,4 @@
-"""States of the random generators of torch, NumPy and Python, in types that a file of plain values may hold."""
+"""States of random generators of torch, NumPy and Python, in types that a file of plain values may hold."""
 
 import random
 from typing import Any
@@ -6,9 +6,26 @@ from typing import Any
 import numpy as np
 import torch
 
+from holdfast_runtime.state.values import copied, put_back
+
+AnyGenerator = torch.Generator | np.random.Generator | np.random.RandomState | random.Random
+
+
+class GeneratorState:
+    """State of a generator that the program has made, for ``Run(state=)``."""
+
+    def __init__(self, generator: AnyGenerator) -> None:
+        self.generator = generator
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(copied(self.generator))
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        put_back(self.generator, state)
+
 
 def random_states() -> dict[str, Any]:
-    """Return those of the host."""
+    """Return those of the default generators of the host."""
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
     return {
         "torch": torch.get_rng_state(),

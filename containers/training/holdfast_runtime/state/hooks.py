@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+import torch
 from torch import nn
 
 from holdfast_runtime.state.values import is_library
@@ -46,6 +47,16 @@ def before_forward(model: nn.Module, hook: Callable[..., None]) -> None:
     for home in (model._forward_pre_hooks, model._forward_pre_hooks_with_kwargs):
         if isinstance(home, _WithOwn):
             home.own = number
+
+
+def before_step(optimizer: torch.optim.Optimizer, hook: Callable[..., None]) -> None:
+    """Register a hook of the runtime, also for a wrapper of an optimizer that does not call ``Optimizer.__init__``."""
+    for name in OF_OPTIMIZERS:
+        home = getattr(optimizer, name, {})
+        if not isinstance(home, OrderedDict):  # torch refers to it weakly, which a dict does not allow
+            setattr(optimizer, name, OrderedDict(home))
+    optimizer._patch_step_function()
+    optimizer.register_step_pre_hook(hook)
 
 
 def by_kind(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:

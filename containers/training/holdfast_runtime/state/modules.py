@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.state import hooks
-from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, copy_into, put_back
+from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, copy_into, equal, put_back
 from holdfast_runtime.transfer import local
 
+ATTRIBUTES = ""
+"""Beside names of parameters and buffers, which are never empty."""
 STRUCTURE = frozenset(nn.Module().__dict__) - {"training"}
 _is_immutable = IMMUTABLE.issuperset
 
@@ -96,8 +98,8 @@ class ModelReader:
                     f"module {reader.name or 'model'} ({type(reader.module).__qualname__}) has other parameters or "
                     f"parts than when Run was made (now {', '.join(came) or 'none'}"
                     + (f"; gone: {', '.join(gone)}" if gone else "")
-                    + "): other ranks could not take them over; change the model before Run, and mask weights with a "
-                    "buffer instead of torch.nn.utils.prune"
+                    + "): other ranks could not take them over; make all parts before Run, call those that come "
+                    "later when it is their time, and mask weights with a buffer instead of torch.nn.utils.prune"
                 )
 
     def modes(self) -> list[tuple[str, bool]]:
@@ -205,16 +207,20 @@ class ModelReader:
         Raises:
             StructureError: this process has not a hook that the other one had.
         """
-        for reader, note in zip(self._readers, baseline.modules, strict=True):
-            _restore(reader, note)
-            for key, value in changes["attributes"].get(reader.name, {}).items():
-                reader.values[key] = put_back(reader.values.get(key), value)
+        self.put_attributes(changes["attributes"], baseline)
         for (name, parameter), trained in zip(self.parameters, baseline.trained, strict=True):
             required = changes["trained"].get(name, trained)
             if parameter.requires_grad != required:
                 parameter.requires_grad_(required)
         self._restore_extra(changes["extra"])
         self._keep_hooks(changes["hooks"])
+
+    @torch.no_grad()
+    def put_attributes(self, changed: Mapping[str, Mapping[str, Any]], baseline: ModelNotes) -> None:
+        for reader, note in zip(self._readers, baseline.modules, strict=True):
+            _restore(reader, note)
+            for key, value in changed.get(reader.name, {}).items():
+                reader.values[key] = put_back(reader.values.get(key), value)
 
     def unsent(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, dict[str, str]]:
         found = {}
@@ -288,6 +294,40 @@ class ModelReader:
                 module.set_extra_state(put_back(None, extra[name]))
 
 
+class ModuleState:
+    """
+    State of a module that is not the model, for ``Run(state=)``.
+
+    Besides what ``state_dict()`` has: buffers that are not persistent, and attributes that have changed since ``Run``,
+    as those of metrics that are summed up over steps.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self._reader = ModelReader(module)
+        self._baseline = self._reader.note(buffers=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        changed = self._reader.attributes(self._baseline)
+        return {**self._left_out(), **self.module.state_dict(), **({ATTRIBUTES: changed} if changed else {})}
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        left_out = self._left_out()
+        for name, buffer in left_out.items():
+            if name in state:
+                put_back(buffer, state[name])
+        own = {name: value for name, value in state.items() if name != ATTRIBUTES and name not in left_out}
+        self.module.load_state_dict(own)
+        self._reader.put_attributes(state.get(ATTRIBUTES, {}), self._baseline)
+
+    def _left_out(self) -> dict[str, Tensor]:
+        return {
+            name: local(buffer)
+            for name, buffer, module in self._reader.buffers()
+            if _key(name) in module._non_persistent_buffers_set
+        }
+
+
 @torch.no_grad()
 def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     modules = dict(model.named_modules())
@@ -353,24 +393,8 @@ def _different(new: _Note, old: _Note) -> dict[str, Any]:
     found = {}
     for key, value in zip(new.keys, new.values, strict=True):
         if key in new.copies:
-            if key not in old.copies or not _equal(new.copies[key], old.copies[key]):
+            if key not in old.copies or not equal(new.copies[key], old.copies[key]):
                 found[key] = new.copies[key]
-        elif type(value) in IMMUTABLE and not (key in before and _equal(value, before[key])):
+        elif type(value) in IMMUTABLE and not (key in before and equal(value, before[key])):
             found[key] = value
     return found
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Tensor):
-        return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    if hasattr(one, "dtype"):
-        return bool(one.shape == other.shape and (one == other).all())
-    return bool(one == other)

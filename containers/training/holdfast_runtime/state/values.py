@@ -95,6 +95,22 @@ def put_back(current: Any, copy: Any) -> Any:
     return copy
 
 
+def equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Tensor):
+        return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if hasattr(one, "dtype"):
+        return bool(one.shape == other.shape and (one == other).all())
+    return bool(one == other)
+
+
 @torch.no_grad()
 def copy_into(tensor: Tensor, memory: Tensor | None) -> Tensor:
     kind = (tensor.shape, tensor.dtype, tensor.device)

@@ -49,6 +49,42 @@ for where in ("top", "before", "after", "between", "guarded", "after_update"):
         changes_after=where == "after",
         mean=where in ("after", "between"),
     )
+
+
+class Metric(nn.Module):
+    """As those of libraries are: ``state_dict()`` has nothing of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(()), persistent=False)
+        self.seen, self.updates = torch.zeros(()), 0
+
+
+class Metered(Form):
+    """A metric of all steps so far."""
+
+    def arguments(self) -> dict[str, Any]:
+        self.metric: Any = Metric()
+        return {"state": {"metric": self.metric}}
+
+    def add_up(self, number: int) -> None:
+        self.metric.total += number
+        self.metric.seen += 1
+        self.metric.updates += 1
+
+    def result(self) -> Any:
+        return [self.metric.total.item(), self.metric.seen.item(), self.metric.updates]
+
+
+for where in ("top", "before", "after", "between"):
+    add(
+        f"metric.{where}.state",
+        at_place(where, Metered.add_up, Metered),
+        row="state=",
+        words=WORDS + "|metric",
+        changes_after=where == "after",
+        places=THIN,
+    )
 for where in ("after", "between"):
     add(
         f"variables.average.{where}",

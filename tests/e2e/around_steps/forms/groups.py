@@ -183,6 +183,35 @@ add(
 )
 
 
+class Counting(torch.optim.AdamW):
+    """One that decays by a count of its own, and rounds at random."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, lr=1e-2)
+        self.turns = 0
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        super().step(closure)
+        self.turns += 1
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.mul_(1 - 1e-3 * self.turns).add_(torch.rand(()).item(), alpha=1e-3)
+
+
+class Counted(Form):
+    """The optimizer has an attribute that decides about its update, and draws random numbers in it."""
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        return Counting(model.parameters())
+
+    def result(self) -> Any:
+        return HERE.optimizer.turns
+
+
+add("optimizer.counting", Counted, row="optimizer state", words=STATE + "|turns")
+
+
 class Clipped(Form):
     """Whole gradients are clipped."""
 

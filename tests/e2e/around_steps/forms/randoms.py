@@ -132,10 +132,11 @@ class Own(Form):
 
     held = True
     by_rank = True
+    as_it_is = False
 
     def arguments(self) -> dict[str, Any]:
         self.generator = torch.Generator().manual_seed(77)
-        return {"state": {"generator": self}} if self.held else {}
+        return {"state": {"generator": self.generator if self.as_it_is else self}} if self.held else {}
 
     def ready(self) -> None:
         if self.by_rank and not HERE.run.step:
@@ -152,6 +153,12 @@ class Own(Form):
 
 
 add("generator.state", type("OwnSame", (Own,), {"by_rank": False}), row="random states", words=WORDS + "|state")
+add(
+    "generator.as_it_is",
+    type("OwnAsItIs", (Own,), {"by_rank": False, "as_it_is": True}),
+    row="random states",
+    words=WORDS + "|state",
+)
 add(
     "generator.by_rank.state",
     Own,

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
 
 from holdfast_runtime.data import ByStep
 
@@ -49,3 +50,35 @@ def test_a_loader_draws_the_same_for_a_newcomer_and_nothing_of_the_program() -> 
     torch.manual_seed(5)
     assert torch.equal(torch.rand(1), drawn)
     assert first[:3] != first[3:6]
+
+
+class Noisy(TensorDataset):
+    """One that augments by a generator of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.arange(12))
+        self.noise = np.random.default_rng(3)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, ...]:
+        return (super().__getitem__(index)[0] + self.noise.random(),)
+
+
+@pytest.mark.parametrize("of", ["the loader", "the sampler", "the data set"])
+def test_a_generator_of_the_loader_begins_again_where_training_goes_back(of: str) -> None:
+    data = TensorDataset(torch.arange(12))
+
+    def made() -> ByStep[list[torch.Tensor]]:
+        own = torch.Generator().manual_seed(3)
+        if of == "the data set":
+            loader = DataLoader(Subset(Noisy(), range(12)), 4)
+        elif of == "the loader":
+            loader = DataLoader(data, 4, shuffle=True, generator=own)
+        else:
+            loader = DataLoader(data, 4, sampler=RandomSampler(data, generator=own))
+        return ByStep(lambda _number: loader)
+
+    survivor, newcomer = made(), made()
+    first = [survivor(step)[0].tolist() for step in range(7)]
+
+    assert [survivor(step)[0].tolist() for step in (1, 2, 3, 4)] == first[1:5]
+    assert newcomer(4)[0].tolist() == first[4]

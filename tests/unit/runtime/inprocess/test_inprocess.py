@@ -259,6 +259,32 @@ def test_random_numbers_are_a_function_of_seed_step_and_rank() -> None:
     assert len({number for numbers in first for number in numbers}) == 6
 
 
+def test_what_an_update_draws_is_the_same_on_all_ranks_and_what_follows_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def draw(rank: int) -> tuple[list[tuple[float, float, float]], list[float]]:
+        monkeypatch.setattr(Updates, "data_place", (rank, 2))
+        torch.manual_seed(9)
+        drawn, after = list[tuple[float, float, float]](), list[float]()
+
+        def in_update(*_: object) -> None:
+            drawn.append((torch.rand(1).item(), random.random(), np.random.rand()))
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        optimizer.register_step_post_hook(in_update)
+        for step in holdfast.Run(model, optimizer, after_update=in_update).steps(2):
+            with step:
+                step.update(0.0)
+                after.append(torch.rand(1).item())
+        return drawn, after
+
+    (one, after_one), (other, after_other) = draw(0), draw(1)
+    assert one == other
+    assert len({number for numbers in one for number in numbers}) == 12
+    assert len({*after_one, *after_other}) == 4
+
+
 def test_a_step_without_an_update_is_a_mistake() -> None:
     with pytest.raises(RuntimeError, match=r"step 0 ended without step.update"), next(Program().run.steps(1)):
         pass

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.errors import is_library
+from holdfast_runtime.state import AnyGenerator, generator_state
 
 _LOG = logging.getLogger(__name__)
 KINDS = (bool, int, float, str, type(None))
-STATEFUL = (nn.Module, torch.optim.Optimizer, torch.amp.GradScaler)
+STATEFUL = nn.Module | torch.optim.Optimizer | torch.amp.GradScaler | AnyGenerator
 LONGEST = 60
 SHOWN = 5
 Values = Mapping[str, str]
@@ -87,6 +88,9 @@ def of_program(kept: Iterable[object]) -> dict[str, str]:
 def _text(value: Any, own: set[int]) -> str:
     """Return what changes with an object's state, alike on all ranks: of tensors the first numbers."""
     kind = type(value).__name__
+    if (state := generator_state(value)) is not None:
+        data = state.numpy().tobytes() if isinstance(state, Tensor) else repr(state).encode()
+        return f"{kind} with state {zlib.crc32(data):08x}"
     if isinstance(value, torch.amp.GradScaler):
         return f"{kind} with scale {value.get_scale():g}"
     if isinstance(value, torch.optim.Optimizer):

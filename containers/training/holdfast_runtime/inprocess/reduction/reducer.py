@@ -182,7 +182,8 @@ class Reducer:
             if index in bucket.arrived:
                 raise RuntimeError(
                     "a second backward of this step: its gradients are being added up over the ranks already. Put each "
-                    "backward but the last in `with step.accumulate():`"
+                    "backward but the last in `with step.accumulate():`; of two networks, as those of a GAN, train one "
+                    "in each step, with one optimizer"
                 )
             self._on_gradient()
             self._adopt(bucket, index, parameter)

@@ -139,8 +139,7 @@ class Expansion:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._pending:
-            with contextlib.suppress(ExpansionError, OSError):
-                await self._run(["scancel", self._pending])
+            await self._withdraw(self._pending)
 
     async def _look(self) -> None:
         pause_s = pause_after(self._failed)
@@ -210,11 +209,15 @@ class Expansion:
         try:
             host = (await self._run(["squeue", "-h", "-j", found[1], "-o", "%N"])).strip()
             await self._run(["scontrol", "update", f"JobId={found[1]}", "NumNodes=0"])
-        except (ExpansionError, asyncio.CancelledError):
-            await self._run(["scancel", found[1]])
+        except (ExpansionError, OSError, asyncio.CancelledError):
+            await self._withdraw(found[1])
             raise
         step = ["srun", f"--jobid={job}", f"--nodelist={host}", *step_options(record)]
         return host, self._step([*step, *launcher(self._request, node=node, address=self._address())])
+
+    async def _withdraw(self, job: str) -> None:
+        with contextlib.suppress(ExpansionError, OSError):
+            await self._run(["scancel", job])
 
     async def _beside(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
         script = _BATCH.format(

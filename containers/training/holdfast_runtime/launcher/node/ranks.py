@@ -22,6 +22,8 @@ from holdfast_runtime.membership import View
 
 BROKEN = "BrokenError: "
 """How a rank reports that its collective has failed: another one is the cause."""
+LOST = "is lost"
+"""In the reason of a generation that follows the end of a process or of a node."""
 TOGETHER = (
     "all ranks leave at one step: give each as many batches, or decide in front of `with step:`, on a value that all "
     "have, such as one in state="
@@ -172,6 +174,9 @@ class Ranks:
         how = f"left run.steps after {step} of {total} steps and ended with exit code 0"
         self._early = f"rank {rank} of node {self._slots.node} {how}"
         self._journal.note(f"rank {rank} {how}")
+        if LOST in self._generations.requested:
+            self._ending.give_up(f"{self._generations.requested}; {self._early}, so the job cannot go on")
+            return
         if self._generations.requested:
             self._end_if_apart("others go on")
             return

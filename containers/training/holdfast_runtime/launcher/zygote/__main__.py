@@ -25,10 +25,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from holdfast_runtime.control import LauncherWatch, timeval
+from holdfast_runtime.control import FROM_RANK, Fault, LauncherWatch, timeval
 from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
 MESSAGE_BYTES = 1 << 20
+OF_THE_CODE = (ImportError, SyntaxError, NameError, AttributeError, TypeError)
+"""Errors that no other process causes and no second start heals."""
+BEGINNING_S = 60.0
+"""Time from the start of a process for which its program is not taken for one that trains without the runtime."""
 NOT_FOR_IT = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 """What a scheduler or a terminal sends to the whole process group: the launcher acts on it."""
 
@@ -106,6 +110,24 @@ def become(
     end(run_program(request))
 
 
+def _ends_each_start(error: Exception, environment: Mapping[str, str], *, age_s: float) -> bool:
+    """Return True if a rank that begins the job, and has not reached ``Run``, would end so in each generation."""
+    begins = environment["HOLDFAST_ROLE"] == "rank" and environment["TORCHELASTIC_RESTART_COUNT"] == "0"
+    return begins and age_s < BEGINNING_S and sys.excepthook is sys.__excepthook__ and isinstance(error, OF_THE_CODE)
+
+
+def _end_job(error: Exception) -> None:
+    trace = error.__traceback__
+    place = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})" if trace is not None else ""
+    reason = f"{type(error).__name__}: {error}{place}, before Run: trying again does not help, see the traceback above"
+    line = FROM_RANK.encode(Fault(reason=reason.replace("\n", " "), fatal=True)) + b"\n"
+    with (
+        contextlib.suppress(OSError, LookupError),
+        socket.socket(fileno=int(os.environ["HOLDFAST_CONTROL_FD"])) as control,
+    ):
+        control.sendall(line)
+
+
 def _wait_for_launcher(pid: int) -> None:
     for _ in range(10_000):
         if os.getppid() == pid:
@@ -124,6 +146,7 @@ def end(code: int) -> NoReturn:
 
 
 def run_program(request: Request) -> int:
+    began_s = time.monotonic()
     try:
         if request.module:
             sys.path[0] = str(Path.cwd())
@@ -137,7 +160,10 @@ def run_program(request: Request) -> int:
             "runpy" in trace.tb_frame.f_code.co_filename or trace.tb_frame.f_code.co_filename == __file__
         ):
             trace = trace.tb_next
+        ends = _ends_each_start(error, request.environment, age_s=time.monotonic() - began_s)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
+        if ends:
+            _end_job(error)
         return 1
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):

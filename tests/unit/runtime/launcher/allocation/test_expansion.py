@@ -221,6 +221,24 @@ def test_a_slurmctld_that_does_not_answer_is_reported_and_its_client_ended(
     asyncio.run(main())
 
 
+def test_a_launcher_ends_while_slurm_merges_a_node_and_scancel_fails(programs: Path) -> None:
+    async def main() -> None:
+        leader = Leader(programs, shown=WITHOUT_GPUS)
+        (programs / "scontrol").write_text(
+            f'#!/bin/sh\ncase "$*" in *NumNodes=0*) touch {programs}/merging; exec sleep 60 ;; '
+            f"*'show job'*) echo '{WITHOUT_GPUS}' ;; esac\n"
+        )
+        (programs / "scancel").write_text(f'#!/bin/sh\necho "scancel $*" >> {programs}/asked\nexit 1\n')
+        leader.made.installed()
+        while not (programs / "merging").exists():
+            await asyncio.sleep(0.02)
+        await asyncio.wait_for(leader.made.close(), 20)
+        assert "scancel 9" in (programs / "asked").read_text(), "the node that Slurm granted is given back"
+        assert not any("no replacement" in line for line in leader.said)
+
+    asyncio.run(main())
+
+
 def test_only_the_leader_asks(programs: Path) -> None:
     async def main() -> None:
         leader = Leader(programs, shown=WITH_GPUS, leads=False)

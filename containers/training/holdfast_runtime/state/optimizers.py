@@ -1,0 +1,57 @@
+"""Attributes of an optimizer that torch does not have, such as a count of its steps."""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from holdfast_runtime.state.values import NotKeptError, copied, equal, put_back
+
+TORCHS = frozenset(vars(torch.optim.SGD([nn.Parameter(torch.empty(0))], lr=0.0)))
+LARGE_BYTES = 1 << 16
+
+
+class OptimizerAttributes:
+    """Of one optimizer, whose update changes them; those of ``Run`` are the baseline."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._values = vars(optimizer)
+        self._baseline = self._read()
+
+    def note(self) -> dict[str, Any]:
+        """Return copies of those that a loop may change around a step: tensors of 64 KiB and more are of the update."""
+        return self._read(most_bytes=LARGE_BYTES)
+
+    def changes(self) -> dict[str, Any]:
+        """Return those that are not as in the baseline."""
+        before = self._baseline
+        return {key: value for key, value in self._read().items() if key not in before or not equal(value, before[key])}
+
+    def apply(self, changes: Mapping[str, Any]) -> None:
+        """Have the baseline, with changes of another process."""
+        self.restore({**self._baseline, **changes})
+
+    def restore(self, noted: Mapping[str, Any]) -> None:
+        for key, value in noted.items():
+            self._values[key] = put_back(self._values.get(key), value)
+
+    def _read(self, *, most_bytes: float = float("inf")) -> dict[str, Any]:
+        found = {}
+        for key in sorted(self._values.keys() - TORCHS):  # ranks compare them in this order
+            value = self._values[key]
+            if isinstance(value, Tensor) and value.nbytes >= most_bytes:
+                continue
+            with contextlib.suppress(NotKeptError):
+                found[key] = copied(value)
+        return found
+
+
+def inner_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer | None:
+    """Return an optimizer that this one holds, with state of its own; None where there is none."""
+    for value in vars(optimizer).values():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, torch.optim.Optimizer) and item.state is not optimizer.state:
+                return item
+    return None
