@@ -96,7 +96,7 @@ def slurm_conf(cluster: Cluster, *, machine: MachineSize, without: Iterable[str]
     gone = frozenset(without)
     compute = [one for one in cluster.with_role("Compute") if one.instance_id not in gone]
     types = [group.instance_type for group in cluster.groups if group.slurm_role == "Compute"]
-    plugin = topology_plugin(types, slurm=machine.slurm)
+    plugin = topology_plugin(types, slurm=machine.slurm) if compute else ""
     lines = [
         f"ClusterName={cluster.name}",
         f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",

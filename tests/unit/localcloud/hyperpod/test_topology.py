@@ -60,9 +60,10 @@ def test_the_plugin_follows_from_the_types_of_the_compute_groups(
 @pytest.mark.documented("HP-125")
 def test_the_type_of_the_controller_does_not_matter_and_a_cluster_without_topology_has_no_file() -> None:
     assert "TopologyPlugin=topology/tree" in slurm_conf(cluster([11]), machine=MACHINE).splitlines()
-    flat = slurm_conf(cluster([11], instance_type=C5), machine=MACHINE)
-    assert "TopologyPlugin" not in flat
-    assert topology_conf(flat) == ""
+    for without in (cluster([11], instance_type=C5), cluster([])):
+        flat = slurm_conf(without, machine=MACHINE)
+        assert "TopologyPlugin" not in flat
+        assert topology_conf(flat) == ""
 
 
 @pytest.mark.documented("HP-126")
