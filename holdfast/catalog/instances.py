@@ -10,6 +10,12 @@ from typing import Literal, TypedDict
 INSTANCE_TYPES_FILE = Path(__file__).with_name("instance_types.json")
 
 Orchestrator = Literal["slurm", "eks"]
+Topology = Literal["tree", "block", ""]
+
+_TREE_FAMILIES = frozenset(
+    {"g6e", "g7e", "p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300", "trn1", "trn1n", "trn2", "trn2u"}
+)
+_ULTRA_SERVER_FAMILIES = frozenset({"p6e-gb200"})
 
 
 class Facts(TypedDict):
@@ -54,6 +60,17 @@ class InstanceType:
     def has_neuron(self) -> bool:
         """True if its devices are Trainium or Inferentia."""
         return self.accelerator.startswith(("Trainium", "Inferentia"))
+
+    @property
+    def topology(self) -> Topology:
+        """
+        Network topology that HyperPod configures in Slurm: block for UltraServers; empty where EC2 describes none.
+
+        Sources: EC2 user guide, "Prerequisites for Amazon EC2 topology", and SageMaker developer guide, "Using
+        topology-aware scheduling in Amazon SageMaker HyperPod", as of 2026-09.
+        """
+        family = self.name.split(".")[1]
+        return "block" if family in _ULTRA_SERVER_FAMILIES else "tree" if family in _TREE_FAMILIES else ""
 
     def addresses(self, orchestrator: Orchestrator) -> int:
         """

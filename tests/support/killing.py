@@ -60,6 +60,8 @@ class Job:
     torch: str = "plain_torch"
     """Preloaded. Default: torch without what takes it long to import and what the programs of tests do not use."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    leaves: tuple[str, ...] = ()
+    """Leaf switch of each node, in the words of Slurm's topology plugin. Default: there is no plugin."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +145,9 @@ def _environment(folder: Path, node: int, job: Job) -> dict[str, str]:
     own["HOLDFAST_EVENTS"] = str(folder / "events.jsonl")
     own["HOLDFAST_INSTANCE_ID"] = f"i-{node}"
     own["HOLDFAST_TOKEN"] = "of a test"  # the default would be a file in the home directory
+    if job.leaves:
+        own["SLURM_TOPOLOGY_ADDR"] = f"nn-root.{job.leaves[node]}.node-{node}"
+        own["SLURM_TOPOLOGY_ADDR_PATTERN"] = "switch.switch.node"
     if job.faults:
         own |= {"HOLDFAST_FAULTS": json.dumps(list(job.faults)), "HOLDFAST_FAULTS_FIRED": str(folder / "fired")}
     return {**os.environ, "HOLDFAST_LOG_LEVEL": "debug", **own, **job.environment}

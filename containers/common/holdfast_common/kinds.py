@@ -162,7 +162,8 @@ of the agent `detail.incident`, for which they were due
 FAULT_INJECTED = "fault_injected"
 """
 cli: a fault was injected; `node` and `fault`; of `holdfast inject` also `detail.planted` its name,
-`detail.what`, `detail.host`, `detail.device`, `detail.ends_ns`
+`detail.what`, `detail.host`, `detail.device`, `detail.ends_ns`; of `holdfast kill-node` of a switch
+`detail.switch`
 """
 JOB_SUBMITTED = "job_submitted"
 """cli: a job was submitted"""

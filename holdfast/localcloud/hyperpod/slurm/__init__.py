@@ -25,6 +25,7 @@ from holdfast.localcloud.hyperpod.slurm.daemons import (
 )
 from holdfast.localcloud.hyperpod.slurm.munge import munge_key
 from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, mark_of
+from holdfast.localcloud.hyperpod.slurm.topology import topology_conf, topology_plugin
 
 __all__ = [
     "COMMAND_TIMEOUT_S",
@@ -48,5 +49,7 @@ __all__ = [
     "owned_lines",
     "revive_compute",
     "slurm_conf",
+    "topology_conf",
+    "topology_plugin",
     "write_configuration",
 ]

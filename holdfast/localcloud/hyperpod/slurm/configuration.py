@@ -2,8 +2,9 @@
 slurm.conf, rendered from the cluster. Pure.
 
 HyperPod owns ClusterName, SlurmctldHost, NodeName and PartitionName ("What particular configurations HyperPod manages
-in Slurm configuration files", SageMaker developer guide); other lines belong to users once written. Timeouts are those
-of a development cluster: the control plane notices a lost node before Slurm does.
+in Slurm configuration files", SageMaker developer guide) and TopologyPlugin ("Dynamic topology updates", same guide);
+other lines belong to users once written. Timeouts are those of a development cluster: the control plane notices a lost
+node before Slurm does.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,16 +12,18 @@ from dataclasses import dataclass
 
 from holdfast.catalog import instance_types
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
+from holdfast.localcloud.hyperpod.slurm.topology import topology_plugin
 from holdfast.localcloud.image import DEVICES, MOST_GPUS
 
 FOLDER = "/opt/slurm/etc"
 SLURM_CONF = f"{FOLDER}/slurm.conf"
 GRES_CONF = f"{FOLDER}/gres.conf"
 PLUGSTACK_CONF = f"{FOLDER}/plugstack.conf"
+TOPOLOGY_CONF = f"{FOLDER}/topology.conf"
 ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
 DEFAULT_PARTITION = "dev"
 """Has every node, whatever other partition it is in (same guide, SlurmConfig)."""
-OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
+OWNED = ("ClusterName=", "SlurmctldHost=", "TopologyPlugin=", "NodeName=", "PartitionName=")
 NO_NODES = '""'
 GPU = "gpu"
 STARTING_REASON = "lifecycle scripts are running"
@@ -92,11 +95,14 @@ def slurm_conf(cluster: Cluster, *, machine: MachineSize, without: Iterable[str]
         )
     gone = frozenset(without)
     compute = [one for one in cluster.with_role("Compute") if one.instance_id not in gone]
+    types = [group.instance_type for group in cluster.groups if group.slurm_role == "Compute"]
+    plugin = topology_plugin(types, slurm=machine.slurm) if compute else ""
     lines = [
         f"ClusterName={cluster.name}",
         f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",
         *_SETTINGS,
         f"SlurmctldParameters={','.join(_controller_parameters(machine.slurm))}",
+        *([f"TopologyPlugin={plugin}"] if plugin else ()),
         *(_node(one, group=cluster.group(one.group), machine=machine) for one in compute),
         *_partitions(cluster, compute=compute),
     ]

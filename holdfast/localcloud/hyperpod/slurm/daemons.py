@@ -8,7 +8,8 @@ at a third of the work.
 import shlex
 import subprocess
 
-from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
+from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF, TOPOLOGY_CONF
+from holdfast.localcloud.hyperpod.slurm.topology import topology_conf
 from holdfast.localcloud.image import NO_ACCOUNTING, START_ENABLED
 from holdfast.localcloud.nodes import Node, ProgramQuery, census
 
@@ -18,12 +19,14 @@ COMMAND_TIMEOUT_S = 15.0
 # A file for slurm.conf's include; Slurm does not start without it.
 _WRITE = f"""set -eu
 [ -s {FOLDER}/accounting.conf ] || printf %s {shlex.quote(NO_ACCOUNTING)} > {FOLDER}/accounting.conf
-printf %s "$1" > {GRES_CONF}.new
-chmod 644 {GRES_CONF}.new
-mv {GRES_CONF}.new {GRES_CONF}
-cat > {SLURM_CONF}.new
-chmod 644 {SLURM_CONF}.new
-mv {SLURM_CONF}.new {SLURM_CONF}
+put() {{
+    cat > $1.new
+    chmod 644 $1.new
+    mv $1.new $1
+}}
+printf %s "$1" | put {GRES_CONF}
+if [ -n "$2" ]; then printf %s "$2" | put {TOPOLOGY_CONF}; else rm -f {TOPOLOGY_CONF}; fi
+put {SLURM_CONF}
 """
 
 _START_CONTROLLER = """set -eu
@@ -109,7 +112,8 @@ class SlurmError(Exception):
 
 
 def write_configuration(node: Node, *, conf: str, gres: str = "") -> None:
-    _script(node, _WRITE, gres, text=conf, timeout_s=COMMAND_TIMEOUT_S)
+    """Write slurm.conf, gres.conf, and the topology.conf of its nodes: Slurm gives no job to one without a switch."""
+    _script(node, _WRITE, gres, topology_conf(conf), text=conf, timeout_s=COMMAND_TIMEOUT_S)
 
 
 def start_controller(node: Node) -> None:

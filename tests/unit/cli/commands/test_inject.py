@@ -160,3 +160,43 @@ def test_what_the_loss_of_the_controller_means_is_said(
     done = CliRunner().invoke(cli.app, ["kill-node", NODE])
     assert done.exit_code == 0, done.output
     assert ("it is Slurm's controller: jobs continue" in done.stdout) == is_said
+
+
+SWITCH = "nn-0123456789abcdef0"
+
+
+def lose_switch(monkeypatch: pytest.MonkeyPatch, *, names: str) -> tuple[Any, list[str]]:
+    """Outcome of the command where Slurm names these nodes, and the cut ones of two that exist."""
+    cut: list[str] = []
+
+    def node(name: str, host: str) -> Any:
+        spec = SimpleNamespace(instance_id=name, hostname=host, address="10.1.0.1")
+        return SimpleNamespace(spec=spec, cut=lambda: cut.append(name), destroy=None, freeze=None)
+
+    nodes = [node("i-1", "ip-10-1-0-1"), node("i-2", "ip-10-1-0-2")]
+    monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.nodes", lambda self: nodes)
+    monkeypatch.setattr("holdfast.cli.rehearsal.faults.controller_hostname", lambda _: "ip-10-1-0-9")
+    monkeypatch.setattr("holdfast.cli.rehearsal.faults.run", lambda *_, **__: SimpleNamespace(stdout=names))
+    return CliRunner().invoke(cli.app, ["kill-node", SWITCH, "--fault", "cut", "--json"]), cut
+
+
+def test_all_nodes_of_a_switch_are_lost_and_one_that_no_longer_exists_is_left_out(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+):
+    done, cut = lose_switch(monkeypatch, names="ip-10-1-0-1\nip-10-1-0-2\nip-10-1-0-77\n")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"switch": SWITCH, "instance_ids": ["i-1", "i-2"], "fault": "cut"}
+    assert cut == ["i-1", "i-2"]
+    told = [(one["kind"], one["node"], one["fault"], one["detail"]) for one in cloud.events]
+    assert told == [("fault_injected", name, "instance-unreachable", {"switch": SWITCH}) for name in ("i-1", "i-2")]
+
+
+@pytest.mark.parametrize("names", ["", "ip-10-1-0-77\n"], ids=["no such switch", "no such node"])
+def test_a_switch_without_a_node_of_the_cluster_is_refused(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, names: str):
+    done, cut = lose_switch(monkeypatch, names=names)
+    assert isinstance(done.exception, CommandError)
+    assert str(done.exception) == (
+        f"got switch '{SWITCH}', which has no node of the cluster; allowed: switches of Slurm's topology; see: "
+        "holdfast ssh ip-10-1-0-9 -- scontrol show topology"
+    )
+    assert (cut, cloud.events) == ([], [])

@@ -67,11 +67,13 @@ def test_instance_metadata_is_of_ec2_and_of_this_instance() -> None:
 # --- slurm.conf
 
 
-def test_hyperpods_lines_are_four_kinds_and_told_apart_as_slurm_reads_them() -> None:
+def test_hyperpods_lines_are_five_kinds_and_told_apart_as_slurm_reads_them() -> None:
     others = ["NodeNameX=b", "#NodeName=c", "KillWait=30"]
     assert owned_lines(
-        "\n".join([" nodename=a", *others, "PartitionName=p", "SlurmctldHost=h(1)", "ClusterName=d"])
-    ) == [" nodename=a", "PartitionName=p", "SlurmctldHost=h(1)", "ClusterName=d"]
+        "\n".join(
+            [" nodename=a", *others, "PartitionName=p", "SlurmctldHost=h(1)", "ClusterName=d", "TopologyPlugin=t"]
+        )
+    ) == [" nodename=a", "PartitionName=p", "SlurmctldHost=h(1)", "ClusterName=d", "TopologyPlugin=t"]
 
 
 def test_an_absent_file_becomes_what_is_wanted() -> None:

@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast_common.placement import Keepers, Spot, keepers, survival
+from holdfast_common.placement import Keepers, Spot, keepers, needs_snapshots, survival
 from holdfast_runtime.boxes import Replicate, Shard, alike, boxes_of, strata
 
 
 def on(nodes: Sequence[int], racks: Sequence[str] = ()) -> list[Spot]:
     return [Spot(node, racks[node] if racks else "") for node in nodes]
+
+
+def lost_with(place: set[int], *, alike: Sequence[Sequence[int]], kept: Keepers | None) -> set[int]:
+    """Ranks whose state is nowhere once the ranks of a place are gone."""
+    lost = set()
+    for same in alike:
+        holders = {*same, *(kept.of[rank] for rank in same if kept)} - {-1}
+        lost |= {rank for rank in same if rank in place and holders <= place}
+    return lost
 
 
 @given(sizes=st.lists(st.integers(1, 6), min_size=2, max_size=8), seed=st.integers())
@@ -90,27 +99,50 @@ def test_what_is_said_to_be_safe_is_safe_and_what_is_said_to_be_short_is_short(
     kept = keepers(spots, alike=same) if keeping else None
     found = survival(spots, alike=same, kept=kept)
 
-    def lost_with(place: set[int]) -> set[int]:
-        """Ranks whose state is nowhere once the ranks of a place are gone."""
-        there = {
-            other
-            for rank in set(range(len(nodes))) - place
-            for other in (*next(s for s in same if rank in s), *(kept.wards(rank) if kept else ()))
-        }
-        return {r for r in place if not there & set(next(s for s in same if r in s))}
-
     by_reach = {
         "process": [{rank} for rank in range(len(nodes))],
         "node": [{r for r, spot in enumerate(spots) if spot.node == node} for node in set(nodes)],
         "rack": [{r for r, spot in enumerate(spots) if spot.rack == rack} for rack in {s.rack for s in spots}],
     }
     reaches = ["process", "node", "rack"] if len({spot.rack for spot in spots}) > 1 else ["process", "node"]
-    safe = [reach for reach in reaches if not any(map(lost_with, by_reach[reach]))]
+    lost = {reach: [lost_with(place, alike=same, kept=kept) for place in by_reach[reach]] for reach in reaches}
+    safe = [reach for reach in reaches if not any(lost[reach])]
     first = next((reach for reach in reaches if reach not in safe), None)
     assert found.reach == (
         reaches[reaches.index(first) - 1] if first and first != "process" else "nothing" if first else reaches[-1]
     )
-    assert set(found.short) == (set().union(*map(lost_with, by_reach[first])) if first else set())
+    assert set(found.short) == (set().union(*lost[first]) if first else set())
+
+
+LEAF = tuple(range(8))
+"""Nodes below one of four leaf switches."""
+SHARDED = [(rank,) for rank in range(256)]
+NEAR_TWINS = [(rank, rank + 8) for first in range(0, 256, 16) for rank in range(first, first + 8)]
+FAR_TWINS = [(rank, rank + 128) for rank in range(128)]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["topology", "no topology"])
+@pytest.mark.parametrize(
+    ("same", "lost_with_topology", "lost_without"),
+    [(SHARDED, 0, 64), (FAR_TWINS, 0, 0), (NEAR_TWINS, 64, 64)],
+    ids=["shards", "twins of other leaves", "twins of one leaf"],
+)
+def test_a_leaf_switch_of_eight_of_thirty_two_nodes_takes_what_was_predicted(
+    same: list[tuple[int, ...]], lost_with_topology: int, lost_without: int, known: bool
+) -> None:
+    nodes = [rank // 8 for rank in range(256)]
+    spots = on(nodes, [f"nn-{node // 8}" for node in range(32)] if known else ())
+    kept = keepers(spots, alike=same) if needs_snapshots(spots, alike=same) else None
+    predicted = survival(spots, alike=same, kept=kept)
+
+    lost = lost_with({rank for rank, node in enumerate(nodes) if node in LEAF}, alike=same, kept=kept)
+
+    assert len(lost) == (lost_with_topology if known else lost_without)
+    if known:
+        assert predicted.reach == ("node" if lost else "rack")
+        assert lost <= set(predicted.short)
+    else:
+        assert predicted.reach == "node", "no rack is known, so none is promised"
 
 
 def test_boxes_in_common_are_counted_one_by_one() -> None:
