@@ -18,6 +18,10 @@ class MemoryApi:
     def __init__(self) -> None:
         self.objects: dict[str, Object] = {}
         self.calls: list[tuple[str, str]] = []
+        self.logs: dict[str, list[str]] = {}
+        """Lines of pods, with their times."""
+        self.queries: list[dict[str, str]] = []
+        """Of logs."""
         self.refusals: dict[str, KubernetesError] = {}
         """By method and start of a path: what is answered instead."""
         self._version = 0
@@ -35,6 +39,15 @@ class MemoryApi:
         found = [one for key, one in self.objects.items() if key.rpartition("/")[0] == path]
         return [
             copy.deepcopy(one) for one in found if not label or one["metadata"].get("labels", {}).get(label) == value
+        ]
+
+    def text(self, path: str, **query: str) -> str:
+        """Return the lines of a pod's log as the kubelet does: the newest, and from a whole second on."""
+        self._called("GET", path)
+        self.queries.append(query)
+        lines = self.logs.get(path.removesuffix("/log"), [])[-int(query["tailLines"]) :]
+        return "".join(line for line in lines if line >= query.get("sinceTime", "").rstrip("Z"))[
+            : int(query["limitBytes"])
         ]
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:

@@ -67,6 +67,7 @@ def test_the_operator_reads_no_secret_but_its_key_and_changes_no_node(manifests:
         ("holdfastjobs/status", "patch"),
         ("holdfastjobs/finalizers", "update"),
         ("pods", "get list watch create delete"),
+        ("pods/log", "get"),
         ("secrets services", "create"),
         ("nodes", "get list watch"),
     }

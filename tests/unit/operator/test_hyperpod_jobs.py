@@ -23,10 +23,23 @@ SAMPLE = {
     "cleanPodPolicy": "All",
     "logMonitoringConfiguration": [
         {"name": "JobStart", "logPattern": ".*Experiment configuration.*", "expectedStartCutOffInSeconds": 120},
-        {"name": "Low", "logPattern": r".*'training_loss': (\d+).*", "metricThreshold": 2.0, "operator": "lteq"},
+        {
+            "name": "JobHangingDetection",
+            "logPattern": r".*\[Epoch 0 Batch \d+.*'training_loss_step': (\d+(\.\d+)?).*",
+            "expectedRecurringFrequencyInSeconds": 300,
+            "expectedStartCutOffInSeconds": 600,
+        },
+        {
+            "name": "LossSpikeDetection",
+            "logPattern": r".*training_loss_step (\d+(?:\.\d+)?).*",
+            "metricThreshold": 2.0,
+            "operator": "gt",
+            "metricEvaluationDataPoints": 5,
+        },
+        {"name": "GPU Error", "logPattern": ".*RuntimeError.*out of memory.*", "faultOnMatch": True},
     ],
 }
-"""Run policy of AWS's page."""
+"""Run policy of AWS's page, and rules of its samples."""
 
 
 def test_the_sample_of_aws_s_page_is_a_valid_job_whose_restart_limits_are_kept() -> None:
@@ -39,10 +52,10 @@ def test_the_sample_of_aws_s_page_is_a_valid_job_whose_restart_limits_are_kept()
     assert made["spec"]["nodes"] == {"size": 2, "spares": 0}
     assert made["spec"]["processesPerNode"] == 8
     assert made["spec"]["recovery"] == {"launcherRestarts": 50, "jobRestarts": 1}
+    assert made["spec"]["logRules"] == SAMPLE["logMonitoringConfiguration"]
     assert made["spec"]["template"]["metadata"]["labels"] == {"HPJob": "llama"}
     assert made["spec"]["template"]["spec"]["containers"] == [CONTAINER]
     assert without_effect(job) == [
-        "runPolicy.logMonitoringConfiguration",
         "runPolicy.restartPolicy.evalPeriodSeconds",
         "runPolicy.restartPolicy.numRestartBeforeFullJobRestart",
     ]
@@ -104,8 +117,8 @@ def test_ranks_per_node_come_from_the_text_or_from_the_container_s_devices(
         (hyperpod_job(policy={"backoffLimit": 1}), "spec.runPolicy.backoffLimit: unknown field"),
         (hyperpod_job(policy={"logMonitoringConfiguration": [{"name": "x"}]}), "[0].logPattern: got nothing"),
         (
-            hyperpod_job(policy={"logMonitoringConfiguration": [{"name": "x", "logPattern": "(a)(b)"}]}),
-            "[0].logPattern: got 2 groups; allowed: at most 1",
+            hyperpod_job(policy={"logMonitoringConfiguration": [{"name": "x", "logPattern": "a"}]}),
+            "spec.runPolicy.logMonitoringConfiguration[0]: got a rule that checks nothing",
         ),
         (
             hyperpod_job(policy={"logMonitoringConfiguration": [{"name": "x", "logPattern": "("}]}),

@@ -52,7 +52,7 @@ def charged(
 def _launcher(job: Job, status: Status, pod: PodFacts, what: str, *, now_s: float) -> Status:
     restarts = status.launcher_restarts + 1
     status = replace(status, launcher_restarts=restarts, counted=(*status.counted, pod.uid), failed_s=now_s)
-    status = _blamed(job, status, pod.node, what)
+    status = blamed(job, status, pod.node, what)
     if restarts > job.recovery.launcher_restarts:
         allowed = job.recovery.launcher_restarts
         why = f"launcher restarts: got {restarts}; allowed: {allowed}; the last one of pod {pod.index}: {what}"
@@ -89,7 +89,7 @@ def _stopped(job: Job, status: Status, failed: Sequence[PodFacts], *, now_s: flo
     return Charges(status=status, actions=actions)
 
 
-def _blamed(job: Job, status: Status, node: str, what: str) -> Status:
+def blamed(job: Job, status: Status, node: str, what: str) -> Status:
     if not node:
         return status
     counts = dict(status.node_failures)

@@ -22,7 +22,7 @@ from holdfast_operator.jobs import Status, read_status
 from holdfast_operator.objects import owner_uid
 
 OWN_LABEL = ("app.kubernetes.io/name", "holdfast-operator")
-_MIRRORED = ("suspend", "recovery", "deadlines")
+_MIRRORED = ("suspend", "recovery", "deadlines", "logRules")
 """What may change while pods run."""
 _GONE, _CONFLICT = 404, 409
 Object = dict[str, Any]

@@ -14,6 +14,7 @@ from holdfast_operator.driver.admission import AdmissionServer
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
+from holdfast_operator.driver.logs import Logs
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
 
@@ -47,6 +48,7 @@ class _Operator:
         self._serves_hyperpod = serves_hyperpod
         self._cache = Cache(self._access, changed=self._changed.set, report=report, serves_hyperpod=serves_hyperpod)
         self._progress = Progress(self._cache, changed=self._changed.set)
+        self._logs = Logs(self._access, self._cache, changed=self._changed.set, may_read=lambda: self._lease.is_held)
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}
         """Last error of a job, by UID: two kinds may have one name."""
@@ -60,6 +62,7 @@ class _Operator:
         self._lease.start()
         self._cache.start()
         self._progress.start()
+        self._logs.start()
         reconciler = self._reconciler()
         hyperpod = HyperPodReconciler(
             self._access, cache=self._cache, may_write=lambda: self._lease.is_held, report=report
@@ -99,6 +102,7 @@ class _Operator:
                 cache=self._cache,
                 key=key,
                 progress=self._progress,
+                logs=self._logs,
                 may_write=lambda: self._lease.is_held,
                 report=report,
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast_operator.hyperpod.kind import QUEUE_LABEL
 from holdfast_operator.hyperpod.translation import to_holdfast_job
-from holdfast_operator.jobs import mistakes, number, shown, unknown_fields
+from holdfast_operator.jobs import log_rule_mistakes, mistakes, number, shown, unknown_fields
 
 FIELDS = {
     "spec": {"elasticPolicy", "nprocPerNode", "replicaSpecs", "runPolicy"},
@@ -25,11 +25,6 @@ FIELDS = {
         "scaleUpSnoozeTimeInSeconds",
     },
 }  # fmt: skip
-RULE_FIELDS = {
-    "expectedRecurringFrequencyInSeconds", "expectedStartCutOffInSeconds", "faultOnMatch", "logPattern",
-    "metricEvaluationDataPoints", "metricThreshold", "name", "operator", "stopPattern",
-}  # fmt: skip
-COMPARISONS = ("gt", "gteq", "lt", "lteq", "eq")
 CLEAN_POD_POLICIES = ("All", "OnlyComplete", "None")
 PROCESSES = re.compile(r"auto|cpu|gpu|[1-9][0-9]*")
 _PATHS = {
@@ -110,41 +105,8 @@ def _policy(policy: Object) -> Iterator[str]:
             yield f"{path}.restartPolicy.evalPeriodSeconds: got nothing; allowed: a whole number of seconds"
     elif restarts is not None:
         yield f"{path}.restartPolicy: got {shown(restarts)}; allowed: an object with evalPeriodSeconds"
-    rules = policy.get("logMonitoringConfiguration") or []
-    if not isinstance(rules, list) or not all(isinstance(one, dict) for one in rules):
-        yield f"{path}.logMonitoringConfiguration: got {shown(rules)}; allowed: a list of rules"
-        return
-    for index, rule in enumerate(rules):
-        yield from _rule(rule, f"{path}.logMonitoringConfiguration[{index}]")
-
-
-def _rule(rule: Object, path: str) -> Iterator[str]:
-    yield from unknown_fields(rule, RULE_FIELDS, path)
-    if not rule.get("name"):
-        yield f"{path}.name: got nothing; allowed: a name"
-    for name in ("logPattern", "stopPattern"):
-        if name == "logPattern" or rule.get(name) is not None:
-            yield from _pattern(rule.get(name), f"{path}.{name}", most_groups=1 if name == "logPattern" else None)
-    yield from _counts(
-        rule, path, expectedStartCutOffInSeconds=1, expectedRecurringFrequencyInSeconds=1, metricEvaluationDataPoints=1
-    )
-    threshold = rule.get("metricThreshold", 0)
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        yield f"{path}.metricThreshold: got {shown(threshold)}; allowed: a number"
-    if rule.get("operator") is not None and rule["operator"] not in COMPARISONS:
-        yield f"{path}.operator: got {shown(rule['operator'])}; allowed: {', '.join(COMPARISONS)}"
-
-
-def _pattern(text: object, path: str, *, most_groups: int | None) -> Iterator[str]:
-    try:
-        groups = re.compile(str(text)).groups if text else -1
-    except re.error as error:
-        yield f"{path}: got {shown(text)} ({error}); allowed: a regular expression"
-        return
-    if groups < 0:
-        yield f"{path}: got {shown(text)}; allowed: a regular expression"
-    elif most_groups is not None and groups > most_groups:
-        yield f"{path}: got {groups} groups; allowed: at most {most_groups}, the metric; write others as (?:...)"
+    rules = policy.get("logMonitoringConfiguration")
+    yield from log_rule_mistakes([] if rules is None else rules, f"{path}.logMonitoringConfiguration")
 
 
 def _queue(manifest: Object) -> Iterator[str]:

@@ -47,6 +47,7 @@ def to_holdfast_job(manifest: Mapping[str, Any]) -> dict[str, Any]:
             "template": template,
             "suspend": bool(policy.get("suspend")),
             "recovery": _recovery(policy),
+            "logRules": policy.get("logMonitoringConfiguration") or [],
             "deadlines": _given(policy, startupDeadlineSeconds="startSeconds", activeDeadlineSeconds="activeSeconds"),
         },
     }
@@ -58,9 +59,8 @@ def without_effect(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _without_effect(policy: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("faultDeadlineSeconds", "logMonitoringConfiguration"):
-        if policy.get(name):
-            yield f"runPolicy.{name}"
+    if policy.get("faultDeadlineSeconds"):
+        yield "runPolicy.faultDeadlineSeconds"
     restarts = policy.get("restartPolicy") or {}
     yield from (f"runPolicy.restartPolicy.{name}" for name in _IDLE_RESTARTS if restarts.get(name))
 

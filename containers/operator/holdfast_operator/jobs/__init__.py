@@ -2,6 +2,7 @@
 
 from holdfast_operator.jobs.fields import number, shown, unknown_fields
 from holdfast_operator.jobs.job import Job
+from holdfast_operator.jobs.log_rules import LogRule, log_rule_mistakes, read_log_rules
 from holdfast_operator.jobs.mistakes import mistakes
 from holdfast_operator.jobs.reading import JobError, read_job
 from holdfast_operator.jobs.status import (
@@ -25,11 +26,14 @@ __all__ = [
     "SUSPENDED",
     "Job",
     "JobError",
+    "LogRule",
     "Status",
     "Stop",
+    "log_rule_mistakes",
     "mistakes",
     "number",
     "read_job",
+    "read_log_rules",
     "read_status",
     "shown",
     "stamp",

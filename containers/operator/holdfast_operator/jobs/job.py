@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast_operator.jobs.log_rules import LogRule
 from holdfast_operator.jobs.status import Status
 
 
@@ -65,6 +66,7 @@ class Job:
     """Pod template, as the user wrote it."""
     recovery: Recovery = Recovery()
     deadlines: Deadlines = Deadlines()
+    log_rules: tuple[LogRule, ...] = ()
     is_suspended: bool = False
     is_deleted: bool = False
     ttl_s: float | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast_common import JOB_GROUP
 from holdfast_operator.jobs.fields import number, shown, unknown_fields
+from holdfast_operator.jobs.log_rules import log_rule_mistakes
 
 MOST_PROCESSES, MOST_LAUNCHERS = 1024, 8192
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
@@ -21,7 +22,7 @@ OWN_VARIABLES = frozenset({
 })  # fmt: skip
 OWN_LABELS = f"{JOB_GROUP}/"
 _SPEC = {
-    "deadlines", "nodes", "processesPerNode", "recovery", "suspend", "template", "ttlSecondsAfterFinished",
+    "deadlines", "logRules", "nodes", "processesPerNode", "recovery", "suspend", "template", "ttlSecondsAfterFinished",
 }  # fmt: skip
 _NODES = {"max", "min", "size", "sizes", "spares", "step"}
 _RECOVERY = {"jobRestarts", "launcherRestarts", "nodeFailures"}
@@ -42,6 +43,7 @@ def mistakes(manifest: Mapping[str, Any]) -> list[str]:
     found += _nodes(nodes) if isinstance(nodes, dict) else [_no_object("spec.nodes", nodes, "size or max")]
     for name, known in (("recovery", _RECOVERY), ("deadlines", _DEADLINES)):
         found += _counts(spec.get(name, {}), known, f"spec.{name}", least=1 if name == "deadlines" else 0)
+    found += log_rule_mistakes(spec.get("logRules", []), "spec.logRules")
     template = spec.get("template")
     found += _template(template) if isinstance(template, dict) else [_no_object("spec.template", template, "spec")]
     return [*found, *_name(manifest)]

@@ -2,6 +2,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast_operator.jobs.job import Deadlines, Job, Nodes, Recovery
+from holdfast_operator.jobs.log_rules import read_log_rules
 from holdfast_operator.jobs.mistakes import mistakes, sizes_of
 from holdfast_operator.jobs.status import read_status
 
@@ -38,6 +39,7 @@ def read_job(manifest: Mapping[str, Any]) -> Job:
             node_failures=recovery.get("nodeFailures", base.node_failures),
         ),
         deadlines=Deadlines(start_s=deadlines.get("startSeconds"), active_s=deadlines.get("activeSeconds")),
+        log_rules=read_log_rules(spec.get("logRules") or ()),
         is_suspended=spec.get("suspend", False),
         is_deleted=bool(metadata.get("deletionTimestamp")),
         ttl_s=spec.get("ttlSecondsAfterFinished"),

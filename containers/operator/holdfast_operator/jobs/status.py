@@ -20,7 +20,7 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """End of all launchers by their own decision."""
+    """End of all launchers, by their own decision or by a log rule."""
 
     what: str
     """Exception, or the whole reason."""
@@ -50,6 +50,10 @@ class Status:
     excluded: tuple[tuple[str, str], ...] = ()
     """Nodes without pods of this job, and why."""
     stops: tuple[Stop, ...] = ()
+    restarting: tuple[str, ...] = ()
+    """UIDs of pods that a log rule restarts; none is created while one of them exists."""
+    rules_off: tuple[tuple[str, str], ...] = ()
+    """Log rules that are not applied any more, and why."""
     step: int | None = None
     steps_lost: int | None = None
 
@@ -96,6 +100,8 @@ class Status:
             "nodeFailures": [{"node": node, "failures": count} for node, count in self.node_failures],
             "excludedNodes": [{"node": node, "reason": reason} for node, reason in self.excluded],
             "stops": [{"what": one.what, "step": one.step, "node": one.node} for one in self.stops],
+            "restartingPods": list(self.restarting),
+            "stoppedLogRules": [{"name": name, "reason": reason} for name, reason in self.rules_off],
             "step": self.step,
             "stepsLost": self.steps_lost,
         }
@@ -128,6 +134,8 @@ def read_status(found: Mapping[str, Any]) -> Status:
         stops=tuple(
             Stop(what=one["what"], step=one.get("step"), node=one.get("node", "")) for one in found.get("stops") or ()
         ),
+        restarting=tuple(found.get("restartingPods") or ()),
+        rules_off=tuple((one["name"], one.get("reason", "")) for one in found.get("stoppedLogRules") or ()),
         step=found.get("step"),
         steps_lost=found.get("stepsLost"),
     )
