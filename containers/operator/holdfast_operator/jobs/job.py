@@ -52,6 +52,8 @@ class Deadlines:
     """Until all nodes run for the first time. Default: none."""
     active_s: float | None = None
     """From the first pod to the end. Default: none."""
+    fault_s: float | None = None
+    """With fewer nodes than the least size, after it had all nodes. Default: none."""
 
 
 @dataclass(frozen=True, kw_only=True)

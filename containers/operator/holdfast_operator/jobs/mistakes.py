@@ -26,7 +26,7 @@ _SPEC = {
 }  # fmt: skip
 _NODES = {"max", "min", "size", "sizes", "spares", "step"}
 _RECOVERY = {"jobRestarts", "launcherRestarts", "nodeFailures"}
-_DEADLINES = {"activeSeconds", "startSeconds"}
+_DEADLINES = {"activeSeconds", "faultSeconds", "startSeconds"}
 
 
 def mistakes(manifest: Mapping[str, Any]) -> list[str]:

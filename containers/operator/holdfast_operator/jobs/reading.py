@@ -38,7 +38,11 @@ def read_job(manifest: Mapping[str, Any]) -> Job:
             job_restarts=recovery.get("jobRestarts", base.job_restarts),
             node_failures=recovery.get("nodeFailures", base.node_failures),
         ),
-        deadlines=Deadlines(start_s=deadlines.get("startSeconds"), active_s=deadlines.get("activeSeconds")),
+        deadlines=Deadlines(
+            start_s=deadlines.get("startSeconds"),
+            active_s=deadlines.get("activeSeconds"),
+            fault_s=deadlines.get("faultSeconds"),
+        ),
         log_rules=read_log_rules(spec.get("logRules") or ()),
         is_suspended=spec.get("suspend", False),
         is_deleted=bool(metadata.get("deletionTimestamp")),
