@@ -75,6 +75,10 @@ class MemoryApi:
         if wanted not in (None, there["metadata"]["resourceVersion"]):
             raise KubernetesError(409, "the object has been modified")
         merged(there, {name: value for name, value in body.items() if name != "metadata"})
+        if "finalizers" in body.get("metadata", {}):
+            there["metadata"]["finalizers"] = list(body["metadata"]["finalizers"])
+            if not there["metadata"]["finalizers"] and "deletionTimestamp" in there["metadata"]:
+                return self.objects.pop(key)
         self.touched(key)
         return copy.deepcopy(there)
 
@@ -86,7 +90,7 @@ class MemoryApi:
         if uid not in ("", there["metadata"]["uid"]):
             raise KubernetesError(409, "the UID in the precondition does not match")
         runs = there.get("status", {}).get("phase") == "Running"
-        if "/pods/" in path and runs and grace_s != 0:
+        if ("/pods/" in path and runs and grace_s != 0) or there["metadata"].get("finalizers"):
             there["metadata"]["deletionTimestamp"] = "1970-01-01T00:00:00Z"
             self.touched(path)
         else:

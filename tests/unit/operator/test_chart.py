@@ -78,6 +78,13 @@ def test_the_operator_reads_no_secret_but_its_key_and_changes_no_node(manifests:
     ]  # fmt: skip
 
 
+def test_pods_may_be_changed_only_where_kueue_keeps_them(helm: Path, repository: Path) -> None:
+    role = the("ClusterRole", rendered(helm, repository, "kueue.enabled=true"))
+    assert [verbs for resources, verbs in sorted(rights(role)) if resources == "pods"] == [
+        "get list watch create delete", "patch",
+    ]  # fmt: skip
+
+
 def rights(role: dict[str, Any]) -> set[tuple[str, str]]:
     return {(" ".join(rule["resources"]), " ".join(rule["verbs"])) for rule in role["rules"]}
 

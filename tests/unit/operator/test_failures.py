@@ -1,11 +1,22 @@
 """Charges for failed pods, and the ladder of restarts: from the exit codes and last lines of holdfast-run."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from operated_jobs import NOW_S, ended, job, nodes, pod, pods
 
-from holdfast_operator.decisions import CreatePod, Decision, NodeFacts, PodFacts, decide, failure_of, repeats, stop_of
+from holdfast_operator.decisions import (
+    CreatePod,
+    Decision,
+    DeletePod,
+    NodeFacts,
+    PodFacts,
+    decide,
+    failure_of,
+    repeats,
+    stop_of,
+)
 from holdfast_operator.jobs import Job, Status, Stop
 
 RAISED = (
@@ -192,3 +203,10 @@ def test_a_status_is_read_as_it_was_written() -> None:
 def test_a_pending_pod_does_not_keep_a_stopped_job_from_its_restart() -> None:
     there = [*all_ended(job(), RAISED)[:3], pod(job(), 3, phase="Pending", node="")]
     assert [one.index for one in decided(job(), there).actions] == [0, 1, 2]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("queue", "deleted"), [("", []), ("team", ["pod-0", "pod-1", "pod-2", "pod-3"])])
+def test_ended_pods_are_kept_for_their_logs_but_not_in_the_quota_of_a_queue(queue: str, deleted: list[str]) -> None:
+    of = replace(job(status={"conditions": [{"type": "Failed", "status": "True"}]}), queue=queue)
+    found = decided(of, [ended(of, index, 1) for index in range(4)])
+    assert [one.uid for one in found.actions if isinstance(one, DeletePod)] == deleted

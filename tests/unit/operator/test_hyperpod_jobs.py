@@ -214,12 +214,13 @@ def test_an_elastic_job_grows_once_it_has_run_for_its_timeout_unless_it_was_scal
     assert grown_size(hyperpod_job(), 2, known, now_s=began.since_s + since_s) == 2
 
 
-def test_a_job_for_a_queue_is_refused() -> None:
+def test_a_job_s_queue_and_priority_are_those_of_its_holdfast_job() -> None:
     job = hyperpod_job()
-    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
-    assert hyperpod_mistakes(job) == [
-        "metadata.labels: got kueue.x-k8s.io/queue-name; leave it out, jobs do not wait in Kueue's queues here"
-    ]
+    labels = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "high", "app": "x"}
+    job["metadata"]["labels"] = labels
+    assert hyperpod_mistakes(job) == []
+    made = to_holdfast_job(job)["metadata"]["labels"]
+    assert made == {"HPJob": "llama", **{name: value for name, value in labels.items() if name != "app"}}
 
 
 def running(*conditions: dict[str, Any], **more: Any) -> Status:

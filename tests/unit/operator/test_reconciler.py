@@ -370,3 +370,34 @@ def test_a_rule_that_is_off_stays_off_and_is_shown(world: World) -> None:
     ]
     assert "log rule evil is off: its patterns take too much time" in str(world.status()["conditions"])
     assert world.status()["restarts"]["launchers"] == 0
+
+
+FINALIZER = "kueue.x-k8s.io/managed"
+
+
+def test_a_failed_pod_of_a_queue_is_released_so_that_its_name_is_free_and_others_are_not(world: World) -> None:
+    world.create()
+    world.api.objects[f"{JOBS}/night"]["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    world.passes()
+    for index in range(4):
+        world.pod(index)["metadata"]["finalizers"] = [FINALIZER, "other"] if index == 2 else [FINALIZER]
+        world.run(index)
+    world.passes()
+    before = {index: world.pod(index)["metadata"]["uid"] for index in range(4)}
+    for index in (1, 2):
+        end = {"exitCode": 75, "reason": "Error", "finishedAt": "1970-01-01T00:16:40Z"}
+        state = [{"name": "train", "state": {"terminated": end}}]
+        world.pod(index)["status"] = {"phase": "Failed", "containerStatuses": state}
+    world.passes()
+    assert world.pod(1)["metadata"]["uid"] != before[1]
+    assert world.pod(2)["metadata"]["finalizers"] == ["other"]
+    assert world.pod(0)["metadata"]["finalizers"] == [FINALIZER]
+
+
+def test_a_pod_of_a_queue_on_a_node_that_is_gone_is_released(world: World) -> None:
+    world.started()
+    before = world.pod(1)["metadata"]["uid"]
+    world.pod(1)["metadata"]["finalizers"] = [FINALIZER]
+    del world.api.objects["/api/v1/nodes/n1"]
+    world.passes()
+    assert world.pod(1)["metadata"]["uid"] != before

@@ -9,7 +9,7 @@ train, and its pods are deleted by Kubernetes' own eviction. A node that does no
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod
+from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod, ReleasePod
 from holdfast_operator.decisions.charging import charged, without_node
 from holdfast_operator.decisions.ending import finished, past_deadline
 from holdfast_operator.decisions.facts import NodeFacts, PodFacts
@@ -39,6 +39,16 @@ def decide(
         nodes: All nodes of the cluster.
         trip: Of a log rule. Default: none.
     """
+    found = _decided(job, pods, nodes, trip, now_s=now_s)
+    # Kueue keeps a pod of a group until it sees another one in its place, which cannot have its name before.
+    ended = [pod for pod in pods if pod.phase in ("Succeeded", "Failed") or pod.node not in nodes]
+    held = tuple(ReleasePod(index=pod.index, uid=pod.uid) for pod in ended if pod.is_held)
+    return replace(found, actions=(*held, *found.actions))
+
+
+def _decided(
+    job: Job, pods: Sequence[PodFacts], nodes: Mapping[str, NodeFacts], trip: Trip | None, *, now_s: float
+) -> Decision:
     status = replace(job.status, nodes=sum(pod.runs for pod in pods))
     if job.is_deleted:
         return Decision(status=status)
@@ -77,10 +87,10 @@ def decide(
 
 
 def _after_end(job: Job, status: Status, pods: Sequence[PodFacts], *, now_s: float) -> Decision:
-    """Delete pods that still run, and the job after its time; ended pods are kept for their logs."""
+    """Delete pods that still run, and the job after its time; ended pods are kept for their logs, outside of queues."""
     if job.ttl_s is not None and status.completed_s is not None and now_s >= status.completed_s + job.ttl_s:
         return Decision(status=status, actions=(DeleteJob(why=f"it ended {job.ttl_s:g} s ago"),))
-    left = [pod for pod in pods if pod.phase in ("Pending", "Running")]
+    left = [pod for pod in pods if job.queue or pod.phase in ("Pending", "Running")]
     return Decision(status=status, actions=_deleted(left, why="the job has ended"))
 
 

@@ -11,13 +11,22 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast_common import ClusterAccess, KubernetesClient, KubernetesError
-from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, NodeFacts, decide
+from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, NodeFacts, ReleasePod, decide
 from holdfast_operator.driver.cache import Cache, Key
 from holdfast_operator.driver.cluster import jobs_path, pods_path
 from holdfast_operator.driver.logs import Logs
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.jobs import INVALID, Job, JobError, Status, read_job, read_status, with_condition
-from holdfast_operator.objects import node_facts, owner_uid, pod_facts, pod_of, secret_of, selector_of, service_of
+from holdfast_operator.objects import (
+    QUEUE_FINALIZER,
+    node_facts,
+    owner_uid,
+    pod_facts,
+    pod_of,
+    secret_of,
+    selector_of,
+    service_of,
+)
 
 REFUSED_S = 5.0
 """Time until a pod that the API server refused is created again."""
@@ -146,7 +155,9 @@ class Reconciler:
         if isinstance(action, CreatePod):
             return self._create(client, read_job(manifest), action)
         try:
-            if isinstance(action, DeletePod):
+            if isinstance(action, ReleasePod):
+                _release(client, pods_path(namespace, f"{name}-{action.index}"), action)
+            elif isinstance(action, DeletePod):
                 self._report(f"job {_shown(manifest)}: pod {name}-{action.index}: delete: {action.why}")
                 path = pods_path(namespace, f"{name}-{action.index}")
                 client.delete(path, uid=action.uid, grace_s=0 if action.is_forced else None)
@@ -193,6 +204,18 @@ def _node(client: KubernetesClient, name: str) -> NodeFacts | None:
         if error.code != _GONE:
             raise
     return None
+
+
+def _release(client: KubernetesClient, path: str, action: ReleasePod) -> None:
+    try:
+        metadata = client.get(path)["metadata"]
+        if metadata["uid"] == action.uid:
+            left = [one for one in metadata.get("finalizers") or () if one != QUEUE_FINALIZER]
+            body = {"resourceVersion": metadata["resourceVersion"], "finalizers": left}
+            client.patch(path, {"metadata": body})
+    except KubernetesError as error:
+        if error.code != _GONE:
+            raise
 
 
 def _ensure(client: KubernetesClient, path: str, body: Object) -> None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast_operator.hyperpod.kind import QUEUE_LABEL
 from holdfast_operator.hyperpod.translation import to_holdfast_job
 from holdfast_operator.jobs import log_rule_mistakes, mistakes, number, shown, unknown_fields
 
@@ -58,7 +57,7 @@ def hyperpod_mistakes(manifest: Object) -> list[str]:
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         return [f"spec: got {shown(spec)}; allowed: an object with replicaSpecs"]
-    found = [*_spec(spec), *_queue(manifest)]
+    found = list(_spec(spec))
     if not _is_readable(spec):
         return found
     known = {line.partition(": ")[0] for line in found}
@@ -165,12 +164,6 @@ def _policy(policy: Object) -> Iterator[str]:
         yield f"{path}.restartPolicy: got {shown(restarts)}; allowed: an object with evalPeriodSeconds"
     rules = policy.get("logMonitoringConfiguration")
     yield from log_rule_mistakes([] if rules is None else rules, f"{path}.logMonitoringConfiguration")
-
-
-def _queue(manifest: Object) -> Iterator[str]:
-    labels = (manifest.get("metadata") or {}).get("labels") or {}
-    if QUEUE_LABEL in labels:
-        yield f"metadata.labels: got {QUEUE_LABEL}; leave it out, jobs do not wait in Kueue's queues here"
 
 
 def _named(line: str) -> str:

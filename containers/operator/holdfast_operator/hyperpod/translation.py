@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast_common import JOB_API, JOB_KIND
 from holdfast_operator.hyperpod.kind import API, KIND, NAME_LABEL
-from holdfast_operator.jobs import RUNNING, Status
+from holdfast_operator.jobs import PRIORITY_LABEL, QUEUE_LABEL, RUNNING, Status
 
 ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neurondevice", "aws.amazon.com/neuroncore")
 MIG = "nvidia.com/mig-"
@@ -38,7 +38,7 @@ def to_holdfast_job(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "metadata": {
             "name": child_name(manifest),
             "namespace": metadata.get("namespace", ""),
-            "labels": {NAME_LABEL: metadata.get("name", "")},
+            "labels": {NAME_LABEL: metadata.get("name", ""), **_queue(metadata.get("labels") or {})},
             "ownerReferences": [
                 {
                     "apiVersion": API,
@@ -103,6 +103,10 @@ def _nodes(replica: Mapping[str, Any], elastic: Mapping[str, Any]) -> dict[str, 
     if elastic.get("replicaDiscreteValues") is not None:
         return {**found, "sizes": elastic["replicaDiscreteValues"]}
     return {**found, **_given(elastic, minReplicas="min", maxReplicas="max", replicaIncrementStep="step")}
+
+
+def _queue(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: labels[name] for name in (QUEUE_LABEL, PRIORITY_LABEL) if name in labels}
 
 
 def _template(found: Mapping[str, Any], *, name: str) -> dict[str, Any]:

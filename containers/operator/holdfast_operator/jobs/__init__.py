@@ -1,7 +1,7 @@
 """HoldfastJob: manifest, all of its mistakes at once, status. Pure."""
 
 from holdfast_operator.jobs.fields import number, shown, unknown_fields
-from holdfast_operator.jobs.job import Job
+from holdfast_operator.jobs.job import PRIORITY_LABEL, QUEUE_LABEL, Job
 from holdfast_operator.jobs.log_rules import LogRule, log_rule_mistakes, read_log_rules
 from holdfast_operator.jobs.mistakes import mistakes
 from holdfast_operator.jobs.reading import JobError, read_job
@@ -22,6 +22,8 @@ __all__ = [
     "COMPLETE",
     "FAILED",
     "INVALID",
+    "PRIORITY_LABEL",
+    "QUEUE_LABEL",
     "RUNNING",
     "SUSPENDED",
     "Job",

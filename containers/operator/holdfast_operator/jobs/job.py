@@ -7,6 +7,9 @@ from typing import Any
 from holdfast_operator.jobs.log_rules import LogRule
 from holdfast_operator.jobs.status import Status
 
+QUEUE_LABEL, PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+"""Kueue's labels of a job (reference page "Labels and Annotations", read 2026-11-30)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
@@ -34,6 +37,11 @@ class Nodes:
     def pods(self) -> int:
         """Pods of the current size."""
         return self.size + self.spares
+
+    @property
+    def gang(self) -> int:
+        """Pods that a queue admits together."""
+        return self.least + self.spares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +77,10 @@ class Job:
     recovery: Recovery = Recovery()
     deadlines: Deadlines = Deadlines()
     log_rules: tuple[LogRule, ...] = ()
+    queue: str = ""
+    """Kueue's queue. Default: none."""
+    priority: str = ""
+    """Kueue's priority class. Default: that of the pods."""
     is_suspended: bool = False
     is_deleted: bool = False
     ttl_s: float | None = None
@@ -80,4 +92,5 @@ class Job:
     def shape(self) -> str:
         """Digest of everything that all pods of a run have in common, and that cannot change while they run."""
         common = [self.nodes.launchers, self.nodes.spares, self.nodes.sizes, self.processes, self.template]
+        common += [self.queue] if self.queue else []
         return hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:16]
