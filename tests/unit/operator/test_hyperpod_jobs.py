@@ -52,14 +52,13 @@ def test_the_sample_of_aws_s_page_is_a_valid_job_whose_restart_limits_are_kept()
     assert made["metadata"]["name"] == "llama-pods"
     assert made["spec"]["nodes"] == {"size": 2, "spares": 0}
     assert made["spec"]["processesPerNode"] == 8
-    assert made["spec"]["recovery"] == {"launcherRestarts": 50, "jobRestarts": 1}
+    assert made["spec"]["recovery"] == {
+        "launcherRestarts": 50, "jobRestarts": 1, "restartAllAfter": 3, "periodSeconds": 21600,
+    }  # fmt: skip
     assert made["spec"]["logRules"] == SAMPLE["logMonitoringConfiguration"]
     assert made["spec"]["template"]["metadata"]["labels"] == {"HPJob": "llama"}
     assert made["spec"]["template"]["spec"]["containers"] == [CONTAINER]
-    assert without_effect(job) == [
-        "runPolicy.restartPolicy.evalPeriodSeconds",
-        "runPolicy.restartPolicy.numRestartBeforeFullJobRestart",
-    ]
+    assert without_effect(job) == []
 
 
 def test_a_job_of_another_person_s_repository_is_valid(repository: Path) -> None:
@@ -79,7 +78,7 @@ def test_deadlines_spares_suspension_and_offenders_are_carried_over() -> None:
     assert spec["deadlines"] == {"startSeconds": 60, "activeSeconds": 600, "faultSeconds": 90}
     assert spec["suspend"] is True
     assert spec["nodes"] == {"size": 2, "spares": 1}
-    assert spec["recovery"] == {"nodeFailures": 0}
+    assert spec["recovery"] == {"nodeFailures": 0, "periodSeconds": 1}
 
 
 @pytest.mark.parametrize(
@@ -269,10 +268,13 @@ def test_the_status_has_the_fields_of_aws_s_model_and_no_other() -> None:
 
 
 def test_what_has_no_effect_stands_in_the_first_condition_and_mistakes_in_failed() -> None:
-    idle = {"restartPolicy": {"evalPeriodSeconds": 60}}
+    idle = {"restartPolicy": {"evalPeriodSeconds": 60, "scaleUpSnoozeTimeInSeconds": 60}}
     accepted = hyperpod_status(hyperpod_job(policy=idle), Status())
     refused = hyperpod_status(hyperpod_job(), Status(), mistakes=["spec.x: wrong"])
-    assert accepted["conditions"][0]["message"] == "without effect here: runPolicy.restartPolicy.evalPeriodSeconds"
+    assert (
+        accepted["conditions"][0]["message"]
+        == "without effect here: runPolicy.restartPolicy.scaleUpSnoozeTimeInSeconds"
+    )
     assert [(one["type"], one["message"]) for one in refused["conditions"]][1:] == [("Failed", "spec.x: wrong")]
 
 

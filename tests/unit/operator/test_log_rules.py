@@ -142,6 +142,16 @@ def test_a_trip_restarts_all_pods_and_costs_one_of_the_manifests_restarts() -> N
     assert failed.message == "launcher restarts: got 4; allowed: 3; the last one: log rule h is HANGING: w"
 
 
+def test_a_trip_after_the_launcher_restarts_of_a_period_costs_a_restart_of_the_job_as_well() -> None:
+    recovery = {"restartAllAfter": 0}
+    found = decide(job(recovery=recovery), pods=pods(job()), nodes=nodes(), now_s=NOW_S, trip=TRIP)
+    assert (found.status.launcher_restarts, found.status.job_restarts, len(found.actions)) == (1, 1, 4)
+    status = found.status.manifest(generation=1, selector="x")
+    later = [pod(job(), index, uid=f"new-{index}") for index in range(4)]
+    again = decide(job(recovery=recovery, status=status), pods=later, nodes=nodes(), now_s=NOW_S + 60, trip=TRIP)
+    assert (again.actions, again.status.job_restarts) == ((), 1)
+
+
 @pytest.mark.parametrize(
     "there",
     [

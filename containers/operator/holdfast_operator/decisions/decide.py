@@ -69,12 +69,13 @@ def _decided(
     if end is not None:
         return Decision(status=end)
     if status.restarting:
-        actions = _removed(pods, nodes, why=status.stops[-1].what)
-        return Decision(status=_described(job, status, pods, now_s=now_s), actions=actions)
+        return _restarting(job, status, pods, nodes, now_s=now_s)
     charges = charged(job, status, pods, nodes, now_s=now_s)
     status, actions = charges.status, charges.actions
     if status.has_ended:
         return Decision(status=status)
+    if status.restarting:
+        return _restarting(job, status, pods, nodes, now_s=now_s)
     if not actions and status.excluded and (stuck := _stuck(pods, now_s=now_s)):
         status = replace(status, excluded=())
         actions = _deleted(stuck, why="no other node is free, so excluded nodes are allowed again")
@@ -83,6 +84,13 @@ def _decided(
     for action in actions:
         if isinstance(action, DeletePod) and action.excluded:
             status = without_node(status, action.excluded, action.why)
+    return Decision(status=_described(job, status, pods, now_s=now_s), actions=actions)
+
+
+def _restarting(
+    job: Job, status: Status, pods: Sequence[PodFacts], nodes: Mapping[str, NodeFacts], *, now_s: float
+) -> Decision:
+    actions = _removed(pods, nodes, why=status.stops[-1].what)
     return Decision(status=_described(job, status, pods, now_s=now_s), actions=actions)
 
 

@@ -43,6 +43,8 @@ _PATHS = {
     "spec.suspend": "spec.runPolicy.suspend",
     "spec.recovery.launcherRestarts": "spec.runPolicy.jobMaxRetryCount",
     "spec.recovery.jobRestarts": "spec.runPolicy.restartPolicy.maxFullJobRestarts",
+    "spec.recovery.restartAllAfter": "spec.runPolicy.restartPolicy.numRestartBeforeFullJobRestart",
+    "spec.recovery.periodSeconds": "spec.runPolicy.restartPolicy.evalPeriodSeconds",
     "spec.deadlines.startSeconds": "spec.runPolicy.startupDeadlineSeconds",
     "spec.deadlines.activeSeconds": "spec.runPolicy.activeDeadlineSeconds",
     "spec.deadlines.faultSeconds": "spec.runPolicy.faultDeadlineSeconds",

@@ -16,7 +16,6 @@ _DEADLINES = {
     "activeDeadlineSeconds": "activeSeconds",
     "faultDeadlineSeconds": "faultSeconds",
 }
-_IDLE_RESTARTS = ("evalPeriodSeconds", "numRestartBeforeFullJobRestart")
 
 
 def child_name(manifest: Mapping[str, Any]) -> str:
@@ -93,7 +92,6 @@ def _without_effect(spec: Mapping[str, Any]) -> Iterator[str]:
     elastic, restarts = spec.get("elasticPolicy") or {}, (spec.get("runPolicy") or {}).get("restartPolicy") or {}
     if elastic.get("faultyScaleDownTimeoutInSeconds"):
         yield "elasticPolicy.faultyScaleDownTimeoutInSeconds"
-    yield from (f"runPolicy.restartPolicy.{name}" for name in _IDLE_RESTARTS if restarts.get(name))
     if restarts.get("scaleUpSnoozeTimeInSeconds") and not elastic:
         yield "runPolicy.restartPolicy.scaleUpSnoozeTimeInSeconds"
 
@@ -146,7 +144,12 @@ def _count(quantity: object) -> int:
 
 def _recovery(policy: Mapping[str, Any]) -> dict[str, int]:
     restarts = policy.get("restartPolicy") or {}
-    found = _given(policy, jobMaxRetryCount="launcherRestarts") | _given(restarts, maxFullJobRestarts="jobRestarts")
+    found = _given(policy, jobMaxRetryCount="launcherRestarts") | _given(
+        restarts,
+        maxFullJobRestarts="jobRestarts",
+        numRestartBeforeFullJobRestart="restartAllAfter",
+        evalPeriodSeconds="periodSeconds",
+    )
     if restarts.get("maxNumRepeatOffendersToAvoid") == 0:
         found["nodeFailures"] = 0
     return found

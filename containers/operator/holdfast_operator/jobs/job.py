@@ -52,6 +52,10 @@ class Recovery:
     """Restarts of all pods, from the newest checkpoint."""
     node_failures: int = 2
     """Failed launchers of a node, after which it gets no pod of the job."""
+    restart_all_after: int | None = None
+    """Restarts of launchers in a period, after which all pods are restarted. Default: never."""
+    period_s: float | None = None
+    """Time after which ``restart_all_after`` and ``job_restarts`` count from 0. Default: the life of the job."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ _SPEC = {
     "deadlines", "logRules", "nodes", "processesPerNode", "recovery", "suspend", "template", "ttlSecondsAfterFinished",
 }  # fmt: skip
 _NODES = {"max", "min", "size", "sizes", "spares", "step"}
-_RECOVERY = {"jobRestarts", "launcherRestarts", "nodeFailures"}
+_RECOVERY = {"jobRestarts", "launcherRestarts", "nodeFailures", "periodSeconds", "restartAllAfter"}
 _DEADLINES = {"activeSeconds", "faultSeconds", "startSeconds"}
 
 
@@ -42,7 +42,7 @@ def mistakes(manifest: Mapping[str, Any]) -> list[str]:
     nodes = spec.get("nodes")
     found += _nodes(nodes) if isinstance(nodes, dict) else [_no_object("spec.nodes", nodes, "size or max")]
     for name, known in (("recovery", _RECOVERY), ("deadlines", _DEADLINES)):
-        found += _counts(spec.get(name, {}), known, f"spec.{name}", least=1 if name == "deadlines" else 0)
+        found += _counts(spec.get(name, {}), known, f"spec.{name}")
     found += log_rule_mistakes(spec.get("logRules", []), "spec.logRules")
     template = spec.get("template")
     found += _template(template) if isinstance(template, dict) else [_no_object("spec.template", template, "spec")]
@@ -154,13 +154,13 @@ def _last_index(nodes: Mapping[str, Any]) -> int:
     return max((one for one in counts if _is_count(one)), default=1) + (spares if _is_count(spares) else 0) - 1
 
 
-def _counts(found: Any, known: set[str], path: str, *, least: int) -> Iterator[str]:
+def _counts(found: Any, known: set[str], path: str) -> Iterator[str]:
     if not isinstance(found, dict):
         yield _no_object(path, found, ", ".join(sorted(known)))
         return
     yield from unknown_fields(found, known, path)
     for name in sorted(known):
-        yield from number(found, name, path, least=least)
+        yield from number(found, name, path, least=1 if name.endswith("Seconds") else 0)
 
 
 def _is_count(value: object) -> bool:

@@ -37,6 +37,8 @@ def read_job(manifest: Mapping[str, Any]) -> Job:
             launcher_restarts=recovery.get("launcherRestarts", base.launcher_restarts),
             job_restarts=recovery.get("jobRestarts", base.job_restarts),
             node_failures=recovery.get("nodeFailures", base.node_failures),
+            restart_all_after=recovery.get("restartAllAfter"),
+            period_s=recovery.get("periodSeconds"),
         ),
         deadlines=Deadlines(
             start_s=deadlines.get("startSeconds"),
