@@ -209,7 +209,7 @@ class Kubelet:
 def kubelet(cluster: Cluster) -> Iterator[Kubelet]:
     made = Kubelet(cluster.pki)
     address = {"type": "InternalIP", "address": "127.0.0.1"}
-    status = {"addresses": [address], "daemonEndpoints": {"kubeletEndpoint": {"Port": made.port}}}
+    status = {**_READY["status"], "addresses": [address], "daemonEndpoints": {"kubeletEndpoint": {"Port": made.port}}}
     for number in range(4):
         cluster.patch(f"/api/v1/nodes/n{number}/status", {"status": status})
     yield made

@@ -142,6 +142,9 @@ class MemoryCache:
     def hyperpod_jobs(self) -> list[Object]:
         return self._all("/hyperpodpytorchjobs/")
 
+    def pods(self) -> list[Object]:
+        return self._all("/pods/")
+
     def pods_of(self, key: tuple[str, str]) -> list[Object]:
         pods = self._all(f"/namespaces/{key[0]}/pods/")
         return [pod for pod in pods if pod["metadata"].get("labels", {}).get("holdfast.dev/job") == key[1]]

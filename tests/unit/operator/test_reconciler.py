@@ -65,6 +65,8 @@ class World:
         for _ in range(count):
             for job in self.cache.jobs():
                 self.reconciler.reconcile(job)
+            for pod in self.cache.pods():
+                self.reconciler.release(pod)
 
     def pod(self, index: int, name: str = "night") -> dict[str, Any]:
         return self.api.objects[f"{PODS}/{name}-{index}"]
@@ -333,6 +335,28 @@ def test_a_log_that_cannot_be_read_or_is_cut_is_no_hang(world: World) -> None:
     assert world.status()["restarts"]["launchers"] == 1
 
 
+def test_a_bar_of_progress_is_one_line_and_no_time(world: World) -> None:
+    world.started(logRules=[{"name": "oom", "logPattern": ".*out of memory", "faultOnMatch": True}])
+    writer = Writer(world)
+    writer.writes("\r 50% of it\r9999-12-31T00:00:00Z of it\x85 more")
+    looks(world, 5)
+    writer.writes("\r 60% of it: out of memory")
+    looks(world, 5)
+    assert world.status()["restarts"]["launchers"] == 1
+
+
+def test_logs_of_a_node_that_is_not_ready_are_not_awaited(world: World) -> None:
+    world.started(logRules=[HANGS])
+    Writer(world).writes("step 1")
+    looks(world, 5)
+    world.api.objects["/api/v1/nodes/n2"]["status"] = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
+    world.api.calls.clear()
+    looks(world, 60)
+    assert ("GET", f"{PODS}/night-2/log") not in world.api.calls
+    assert ("GET", f"{PODS}/night-0/log") in world.api.calls
+    assert world.status()["restarts"]["launchers"] == 0
+
+
 def test_a_second_with_more_than_a_look_reads_is_left_behind(world: World) -> None:
     world.started(logRules=[{"name": "oom", "logPattern": "out of memory", "faultOnMatch": True}])
     writer = Writer(world)
@@ -365,10 +389,10 @@ def test_a_rule_that_is_off_stays_off_and_is_shown(world: World) -> None:
     looks(world, 5)
     looks(world, 60)
     assert world.status()["stoppedLogRules"] == [
-        {"name": "evil", "reason": "its patterns take too much time"},
+        {"name": "evil", "reason": "its patterns take too much time or memory"},
         {"name": "hang", "reason": "its stopPattern matched"},
     ]
-    assert "log rule evil is off: its patterns take too much time" in str(world.status()["conditions"])
+    assert "log rule evil is off: its patterns take too much time or memory" in str(world.status()["conditions"])
     assert world.status()["restarts"]["launchers"] == 0
 
 
@@ -401,3 +425,16 @@ def test_a_pod_of_a_queue_on_a_node_that_is_gone_is_released(world: World) -> No
     del world.api.objects["/api/v1/nodes/n1"]
     world.passes()
     assert world.pod(1)["metadata"]["uid"] != before
+
+
+def test_pods_of_a_queue_are_released_after_their_job_is_gone(world: World) -> None:
+    world.started()
+    for index in range(4):
+        world.pod(index)["metadata"] |= {"finalizers": [FINALIZER], "deletionTimestamp": "1970-01-01T00:16:40Z"}
+        world.pod(index)["status"]["phase"] = "Running" if index == 3 else "Failed"
+    del world.api.objects[f"{JOBS}/night"]
+    world.passes()
+    assert world.pods() == ["night-3"]
+    world.leads, world.pod(3)["status"]["phase"] = False, "Failed"
+    world.passes()
+    assert world.pods() == ["night-3"]

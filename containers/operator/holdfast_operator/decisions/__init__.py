@@ -1,6 +1,6 @@
 """Decisions about one job: actions and status from its pods and nodes. Pure."""
 
-from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod, ReleasePod
+from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod
 from holdfast_operator.decisions.decide import decide
 from holdfast_operator.decisions.evidence import failure_of, repeats, stop_of
 from holdfast_operator.decisions.facts import SCHEDULABLE, NodeFacts, PodFacts
@@ -14,7 +14,6 @@ __all__ = [
     "DeletePod",
     "NodeFacts",
     "PodFacts",
-    "ReleasePod",
     "decide",
     "failure_of",
     "repeats",

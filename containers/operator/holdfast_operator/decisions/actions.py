@@ -24,19 +24,11 @@ class DeletePod:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasePod:
-    """Remove Kueue's finalizer from a pod that has ended."""
-
-    index: int
-    uid: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class DeleteJob:
     why: str
 
 
-Action = CreatePod | DeletePod | ReleasePod | DeleteJob
+Action = CreatePod | DeletePod | DeleteJob
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ train, and its pods are deleted by Kubernetes' own eviction. A node that does no
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod, ReleasePod
+from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod
 from holdfast_operator.decisions.charging import charged, without_node
 from holdfast_operator.decisions.ending import finished, past_deadline
 from holdfast_operator.decisions.facts import NodeFacts, PodFacts
@@ -39,16 +39,6 @@ def decide(
         nodes: All nodes of the cluster.
         trip: Of a log rule. Default: none.
     """
-    found = _decided(job, pods, nodes, trip, now_s=now_s)
-    # Kueue keeps a pod of a group until it sees another one in its place, which cannot have its name before.
-    ended = [pod for pod in pods if pod.phase in ("Succeeded", "Failed") or pod.node not in nodes]
-    held = tuple(ReleasePod(index=pod.index, uid=pod.uid) for pod in ended if pod.is_held)
-    return replace(found, actions=(*held, *found.actions))
-
-
-def _decided(
-    job: Job, pods: Sequence[PodFacts], nodes: Mapping[str, NodeFacts], trip: Trip | None, *, now_s: float
-) -> Decision:
     status = replace(job.status, nodes=sum(pod.runs for pod in pods))
     if job.is_deleted:
         return Decision(status=status)
@@ -183,7 +173,7 @@ def _retried_s(status: Status) -> float:
 
 
 def _described(job: Job, status: Status, pods: Sequence[PodFacts], *, now_s: float) -> Status:
-    message = f"{status.nodes} of {job.nodes.pods} pods run; {job.nodes.size} nodes train"
+    message = f"{status.nodes} of {job.nodes.pods} pods run; {job.nodes.trained(status.nodes)} nodes train"
     waiting = next((pod.waiting for pod in pods if pod.waiting), "")
     if waiting and status.nodes < job.nodes.pods:
         message += f"; {waiting}"

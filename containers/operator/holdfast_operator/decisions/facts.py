@@ -14,8 +14,6 @@ class PodFacts:
     """Of the job when the pod was created."""
     node: str = ""
     is_deleted: bool = False
-    is_held: bool = False
-    """Deleted, and kept by Kueue's finalizer."""
     created_s: float | None = None
     started_s: float | None = None
     """Start of its first container."""

@@ -21,7 +21,7 @@ MOST_LINES, MOST_BYTES = 10_000, 1 << 20
 """Of one pod in one look; older lines are left out."""
 NEW_S = 60.0
 """Age up to which a run of a job is one that began under this operator."""
-_STAMPED = re.compile(r"(\S+) (.*)")
+_STAMPED = re.compile(r"(\d{4}-\S+) (.*)")
 _FRACTION = re.compile(r"\.[0-9]+")
 Object = dict[str, Any]
 
@@ -109,7 +109,9 @@ class Logs:
         if not job.status.is_true(RUNNING):
             run.watch.missed(now_s=now_s)
             return
-        is_whole = [self._of_pod(run, job, uid, pod) for uid, pod in pods.items()]
+        nodes = self._cache.nodes()
+        ready = {uid for uid, pod in pods.items() if (node := nodes.get(pod["spec"].get("nodeName"))) and node.is_ready}
+        is_whole = [uid in ready and self._of_pod(run, job, uid, pod) for uid, pod in pods.items()]
         if not all(is_whole):
             run.watch.missed(now_s=now_s)
         for name in run.watch.stopped:
@@ -139,7 +141,7 @@ class Logs:
             text = self._access.client().text(path, container=container, **query)
         except (KubernetesError, OSError):
             return False
-        stamped = [found for line in text.splitlines() if (found := _STAMPED.match(line))]
+        stamped = [found for line in text.split("\n") if (found := _STAMPED.match(line))]
         lines = [found[2] for found in stamped if found[1] > last]
         is_whole = len(stamped) < MOST_LINES and len(text.encode()) < MOST_BYTES - 4
         run.seen[uid] = max((found[1] for found in stamped), default=last)
@@ -150,7 +152,7 @@ class Logs:
                 matches = self._matcher.matched(rule, lines)
             except SlowPatternError:
                 run.watch.stop(rule.name)
-                self._off.setdefault(job.uid, {})[rule.name] = "its patterns take too much time"
+                self._off.setdefault(job.uid, {})[rule.name] = "its patterns take too much time or memory"
                 continue
             run.watch.saw(rule.name, uid=uid, lines=lines, matches=matches, now_s=self._clock())
         return is_whole

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast_common import ClusterAccess, KubernetesClient, KubernetesError
-from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, NodeFacts, ReleasePod, decide
+from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, NodeFacts, decide
 from holdfast_operator.driver.cache import Cache, Key
 from holdfast_operator.driver.cluster import jobs_path, pods_path
 from holdfast_operator.driver.logs import Logs
@@ -19,6 +19,7 @@ from holdfast_operator.driver.progress import Progress
 from holdfast_operator.jobs import INVALID, Job, JobError, Status, read_job, read_status, with_condition
 from holdfast_operator.objects import (
     QUEUE_FINALIZER,
+    is_held,
     node_facts,
     owner_uid,
     pod_facts,
@@ -89,6 +90,19 @@ class Reconciler:
             if action in first.actions and self._may_write() and not self._carry_out(client, fresh, action):
                 return
 
+    def release(self, pod: Object) -> None:
+        """Remove Kueue's finalizer from a pod of the cache that it holds. Raises: KubernetesError."""
+        metadata = pod["metadata"]
+        if not is_held(pod, self._cache.nodes()) or not self._may_write():
+            return
+        left = [one for one in metadata["finalizers"] if one != QUEUE_FINALIZER]
+        body = {"resourceVersion": metadata["resourceVersion"], "finalizers": left}
+        try:
+            self._access.client().patch(pods_path(metadata["namespace"], metadata["name"]), {"metadata": body})
+        except KubernetesError as error:
+            if error.code not in (_GONE, _CONFLICT):
+                raise
+
     def _decided(self, manifest: Object, pods: list[Object], nodes: Mapping[str, NodeFacts]) -> Decision:
         key = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
         now_s = self._clock()
@@ -155,9 +169,7 @@ class Reconciler:
         if isinstance(action, CreatePod):
             return self._create(client, read_job(manifest), action)
         try:
-            if isinstance(action, ReleasePod):
-                _release(client, pods_path(namespace, f"{name}-{action.index}"), action)
-            elif isinstance(action, DeletePod):
+            if isinstance(action, DeletePod):
                 self._report(f"job {_shown(manifest)}: pod {name}-{action.index}: delete: {action.why}")
                 path = pods_path(namespace, f"{name}-{action.index}")
                 client.delete(path, uid=action.uid, grace_s=0 if action.is_forced else None)
@@ -204,18 +216,6 @@ def _node(client: KubernetesClient, name: str) -> NodeFacts | None:
         if error.code != _GONE:
             raise
     return None
-
-
-def _release(client: KubernetesClient, path: str, action: ReleasePod) -> None:
-    try:
-        metadata = client.get(path)["metadata"]
-        if metadata["uid"] == action.uid:
-            left = [one for one in metadata.get("finalizers") or () if one != QUEUE_FINALIZER]
-            body = {"resourceVersion": metadata["resourceVersion"], "finalizers": left}
-            client.patch(path, {"metadata": body})
-    except KubernetesError as error:
-        if error.code != _GONE:
-            raise
 
 
 def _ensure(client: KubernetesClient, path: str, body: Object) -> None:

@@ -51,7 +51,7 @@ class _Operator:
         self._logs = Logs(self._access, self._cache, changed=self._changed.set, may_read=lambda: self._lease.is_held)
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}
-        """Last error of a job, by UID: two kinds may have one name."""
+        """Last error of an object, by UID: two kinds may have one name."""
 
     def run(self, *, certificates: Path | None, port: int) -> None:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
@@ -78,6 +78,7 @@ class _Operator:
             if reconciler is not None and self._cache.is_complete and self._lease.is_held:
                 self._pass(self._cache.jobs(), reconciler.reconcile)
                 self._pass(self._cache.hyperpod_jobs(), hyperpod.reconcile)
+                self._pass(self._cache.pods(), reconciler.release)
 
     def _end(self) -> None:
         self._over.set()
@@ -108,8 +109,8 @@ class _Operator:
             )
         return None
 
-    def _pass(self, jobs: Iterable[Object], reconcile: Callable[[Object], None]) -> None:
-        for manifest in jobs:
+    def _pass(self, found: Iterable[Object], reconcile: Callable[[Object], None]) -> None:
+        for manifest in found:
             name = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
             self._beat_s = time.monotonic()
             try:
@@ -117,7 +118,7 @@ class _Operator:
                 self._failed.pop(manifest["metadata"]["uid"], None)
             except KubernetesError as error:
                 if self._failed.get(manifest["metadata"]["uid"]) != str(error):
-                    report(f"job {name}: {error}; retrying")
+                    report(f"{name}: {error}; retrying")
                 self._failed[manifest["metadata"]["uid"]] = str(error)
 
 

@@ -38,6 +38,10 @@ class Nodes:
         """Pods of the current size."""
         return self.size + self.spares
 
+    def trained(self, running: int) -> int:
+        """Return the nodes that train where so many pods run."""
+        return max((size for size in self.sizes or (self.size,) if size <= min(running, self.size)), default=0)
+
     @property
     def gang(self) -> int:
         """Pods that a queue admits together."""

@@ -6,7 +6,6 @@ from typing import Any
 from holdfast_common import JOB_INDEX_LABEL, NODE_HEALTH_LABEL
 from holdfast_operator.decisions import SCHEDULABLE, NodeFacts, PodFacts
 from holdfast_operator.objects.pods import SHAPE_ANNOTATION
-from holdfast_operator.objects.queue import QUEUE_FINALIZER
 
 
 def index_of(pod: Mapping[str, Any]) -> int:
@@ -41,7 +40,6 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
         shape=(metadata.get("annotations") or {}).get(SHAPE_ANNOTATION, ""),
         node=spec.get("nodeName") or "",
         is_deleted=bool(metadata.get("deletionTimestamp")),
-        is_held=bool(metadata.get("deletionTimestamp")) and QUEUE_FINALIZER in (metadata.get("finalizers") or ()),
         created_s=_seconds(metadata.get("creationTimestamp")),
         started_s=_seconds(running.get("startedAt") or ended.get("startedAt")),
         ended_s=_seconds(ended.get("finishedAt")),
