@@ -1,9 +1,13 @@
 """The operator's driver on a real API server, with the rights of its chart and no more."""
 
 import re
+import ssl
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
@@ -18,6 +22,7 @@ from holdfast_common import JOB_API, JOB_PLURAL, ClusterAccess, KubernetesError,
 from holdfast_operator.driver import (
     Cache,
     HyperPodReconciler,
+    Logs,
     Progress,
     Reconciler,
     check_definition,
@@ -115,11 +120,13 @@ class Operator:
         self.cache = Cache(self.access, changed=lambda: None, report=self.lines.append, serves_hyperpod=True)
         self.cache.start()
         eventually(lambda: self.cache.is_complete, "the first lists", within_s=30)
+        self.logs = Logs(self.access, self.cache, changed=lambda: None, may_read=lambda: True)
         self.reconciler = Reconciler(
             self.access,
             cache=self.cache,
             key=run_key(self.access),
             progress=Progress(self.cache, changed=lambda: None),
+            logs=self.logs,
             may_write=lambda: True,
             report=self.lines.append,
         )
@@ -163,9 +170,57 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     made.api.stop()
 
 
+class Kubelet:
+    """The part of a node's kubelet that the API server asks for logs; ``lines`` by pod, ``asked`` are the queries."""
+
+    def __init__(self, pki: Pki) -> None:
+        self.lines: dict[str, str] = {}
+        self.asked: list[dict[str, str]] = []
+        kubelet = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                address = urlsplit(self.path)
+                kubelet.asked.append(dict(parse_qsl(address.query)))
+                body = kubelet.lines.get(address.path.removeprefix("/containerLogs/"), "").encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*pki.sign("server"))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.port = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def kubelet(cluster: Cluster) -> Iterator[Kubelet]:
+    made = Kubelet(cluster.pki)
+    address = {"type": "InternalIP", "address": "127.0.0.1"}
+    status = {**_READY["status"], "addresses": [address], "daemonEndpoints": {"kubeletEndpoint": {"Port": made.port}}}
+    for number in range(4):
+        cluster.patch(f"/api/v1/nodes/n{number}/status", {"status": status})
+    yield made
+    made.stop()
+
+
 @pytest.fixture(scope="module")
-def operator(cluster: Cluster) -> Operator:
-    return Operator(cluster)
+def operator(cluster: Cluster) -> Iterator[Operator]:
+    made = Operator(cluster)
+    yield made
+    made.logs.close()
 
 
 def test_a_job_gets_its_pods_service_and_secret_once(cluster: Cluster, operator: Operator) -> None:
@@ -326,3 +381,31 @@ def test_one_of_two_operators_holds_the_lease_and_the_other_takes_it_when_it_no_
     assert (first.is_held, second.is_held) == (False, True)
     first.renew()
     assert not first.is_held
+
+
+def test_a_rule_reads_logs_through_the_api_server_and_restarts_the_job(
+    cluster: Cluster, operator: Operator, kubelet: Kubelet
+) -> None:
+    rule = {"name": "oom", "logPattern": ".*out of memory", "faultOnMatch": True}
+    cluster.create("logged", nodes={"size": 2}, logRules=[rule])
+    operator.settle("logged")
+    for number in range(2):
+        cluster.runs(f"logged-{number}", node=f"n{number}")
+    operator.settle("logged")
+    kubelet.lines["default/logged-1/train"] = "2026-01-01T00:00:07.123456789Z [rank 8] step 1\n"
+    operator.logs.look()
+    operator.logs.look()
+    bounds = {"timestamps": "true", "tailLines": "10000", "limitBytes": "1048576"}
+    assert [one for one in kubelet.asked if "sinceTime" in one] == [{**bounds, "sinceTime": "2026-01-01T00:00:07Z"}]
+    assert kubelet.asked[0] == bounds
+    operator.settle("logged")
+    assert cluster.get(cluster.jobs("logged"))["status"]["restarts"]["launchers"] == 0
+    kubelet.lines["default/logged-1/train"] += "2026-01-01T00:00:08.123456789Z [rank 8] CUDA out of memory\n"
+    operator.logs.look()
+    operator.settle("logged")
+    assert all("deletionTimestamp" in pod["metadata"] for pod in cluster.pods("logged").values())
+    status = cluster.get(cluster.jobs("logged"))["status"]
+    assert status["restarts"] == {"launchers": 1, "jobs": 0}
+    assert status["stops"][-1]["what"] == (
+        "log rule oom is FAULTED: a line matched: [rank 8] CUDA out of memory"
+    )  # fmt: skip

@@ -18,6 +18,10 @@ class MemoryApi:
     def __init__(self) -> None:
         self.objects: dict[str, Object] = {}
         self.calls: list[tuple[str, str]] = []
+        self.logs: dict[str, list[str]] = {}
+        """Lines of pods, with their times."""
+        self.queries: list[dict[str, str]] = []
+        """Of logs."""
         self.refusals: dict[str, KubernetesError] = {}
         """By method and start of a path: what is answered instead."""
         self._version = 0
@@ -35,6 +39,15 @@ class MemoryApi:
         found = [one for key, one in self.objects.items() if key.rpartition("/")[0] == path]
         return [
             copy.deepcopy(one) for one in found if not label or one["metadata"].get("labels", {}).get(label) == value
+        ]
+
+    def text(self, path: str, **query: str) -> str:
+        """Return the lines of a pod's log as the kubelet does: the newest, and from a whole second on."""
+        self._called("GET", path)
+        self.queries.append(query)
+        lines = self.logs.get(path.removesuffix("/log"), [])[-int(query["tailLines"]) :]
+        return "".join(line for line in lines if line >= query.get("sinceTime", "").rstrip("Z"))[
+            : int(query["limitBytes"])
         ]
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
@@ -62,6 +75,10 @@ class MemoryApi:
         if wanted not in (None, there["metadata"]["resourceVersion"]):
             raise KubernetesError(409, "the object has been modified")
         merged(there, {name: value for name, value in body.items() if name != "metadata"})
+        if "finalizers" in body.get("metadata", {}):
+            there["metadata"]["finalizers"] = list(body["metadata"]["finalizers"])
+            if not there["metadata"]["finalizers"] and "deletionTimestamp" in there["metadata"]:
+                return self.objects.pop(key)
         self.touched(key)
         return copy.deepcopy(there)
 
@@ -73,7 +90,7 @@ class MemoryApi:
         if uid not in ("", there["metadata"]["uid"]):
             raise KubernetesError(409, "the UID in the precondition does not match")
         runs = there.get("status", {}).get("phase") == "Running"
-        if "/pods/" in path and runs and grace_s != 0:
+        if ("/pods/" in path and runs and grace_s != 0) or there["metadata"].get("finalizers"):
             there["metadata"]["deletionTimestamp"] = "1970-01-01T00:00:00Z"
             self.touched(path)
         else:
@@ -124,6 +141,9 @@ class MemoryCache:
 
     def hyperpod_jobs(self) -> list[Object]:
         return self._all("/hyperpodpytorchjobs/")
+
+    def pods(self) -> list[Object]:
+        return self._all("/pods/")
 
     def pods_of(self, key: tuple[str, str]) -> list[Object]:
         pods = self._all(f"/namespaces/{key[0]}/pods/")

@@ -61,12 +61,27 @@ def test_the_kind_has_the_names_that_the_code_uses_and_outlives_the_release(mani
     assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
+def test_the_rights_on_the_security_page_are_the_charts(helm: Path, repository: Path) -> None:
+    page = (repository / "docs/concepts/security.md").read_text()
+    rows = re.findall(
+        r"^\| `([a-z/ ]+)` \| ([a-z ]+) \| (?:all namespaces|cluster|its namespace)[^|]* \|", page, re.MULTILINE
+    )
+    everything = rendered(helm, repository, "kueue.enabled=true", "hyperPodPyTorchJobs.enabled=true")
+    roles = [one for one in everything if one["kind"] in ("ClusterRole", "Role") and not is_for_users(one)]
+    assert sorted(rows) == sorted(right for role in roles for right in rights(role))
+
+
+def is_for_users(role: dict[str, Any]) -> bool:
+    return any(label.startswith("rbac.authorization.k8s.io/aggregate") for label in role["metadata"]["labels"])
+
+
 def test_the_operator_reads_no_secret_but_its_key_and_changes_no_node(manifests: list[dict[str, Any]]) -> None:
     assert rights(the("ClusterRole", manifests)) == {
         ("holdfastjobs", "get list watch delete"),
         ("holdfastjobs/status", "patch"),
         ("holdfastjobs/finalizers", "update"),
         ("pods", "get list watch create delete"),
+        ("pods/log", "get"),
         ("secrets services", "create"),
         ("nodes", "get list watch"),
     }
@@ -74,6 +89,13 @@ def test_the_operator_reads_no_secret_but_its_key_and_changes_no_node(manifests:
     assert rights(role) == {("secrets", "get"), ("leases", "create"), ("leases", "get patch")}
     assert [one.get("resourceNames") for one in role["rules"]] == [
         ["holdfast-operator-key"], None, ["holdfast-operator"],
+    ]  # fmt: skip
+
+
+def test_pods_may_be_changed_only_where_kueue_keeps_them(helm: Path, repository: Path) -> None:
+    role = the("ClusterRole", rendered(helm, repository, "kueue.enabled=true"))
+    assert [verbs for resources, verbs in sorted(rights(role)) if resources == "pods"] == [
+        "get list watch create delete", "patch",
     ]  # fmt: skip
 
 

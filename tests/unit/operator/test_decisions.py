@@ -134,6 +134,27 @@ def test_a_job_that_was_whole_once_has_met_its_start_deadline() -> None:
     assert found.status.state != "Failed"
 
 
+@pytest.mark.parametrize(
+    ("since", "without", "fails"),
+    [
+        ("1970-01-01T00:11:40Z", (0, 1), True),
+        ("1970-01-01T00:11:41Z", (0, 1), False),
+        ("1970-01-01T00:11:40Z", (0,), False),
+    ],
+    ids=["300 s", "299 s", "enough nodes again"],
+)
+def test_a_fault_may_last_as_long_as_its_deadline(since: str, without: tuple[int, ...], fails: bool) -> None:
+    known = {"type": "Running", "status": "False", "reason": "PodsPending", "lastTransitionTime": since}
+    status = {**START, "conditions": [known]}
+    found = decided(job(deadlines={"faultSeconds": 300}, status=status), pods(job(), without=without))
+    assert (found.status.state == "Failed") is fails
+    if fails:
+        assert str(found.status.condition("Failed")).count("2 of at least 3 nodes run after a fault of 300 s") == 1
+    suspended = {**status, "wholeTime": None}
+    new = decided(job(deadlines={"faultSeconds": 300}, status=suspended), pods(job(), without=without))
+    assert new.status.state != "Failed", "it has not had all nodes since it was resumed"
+
+
 def test_no_pod_is_created_once_one_has_finished() -> None:
     there = pods(job(), ended(job(), 0, 0), without=(3,))
     found = decided(job(), there)

@@ -1,11 +1,22 @@
 """Charges for failed pods, and the ladder of restarts: from the exit codes and last lines of holdfast-run."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from operated_jobs import NOW_S, ended, job, nodes, pod, pods
 
-from holdfast_operator.decisions import CreatePod, Decision, NodeFacts, PodFacts, decide, failure_of, repeats, stop_of
+from holdfast_operator.decisions import (
+    CreatePod,
+    Decision,
+    DeletePod,
+    NodeFacts,
+    PodFacts,
+    decide,
+    failure_of,
+    repeats,
+    stop_of,
+)
 from holdfast_operator.jobs import Job, Status, Stop
 
 RAISED = (
@@ -192,3 +203,45 @@ def test_a_status_is_read_as_it_was_written() -> None:
 def test_a_pending_pod_does_not_keep_a_stopped_job_from_its_restart() -> None:
     there = [*all_ended(job(), RAISED)[:3], pod(job(), 3, phase="Pending", node="")]
     assert [one.index for one in decided(job(), there).actions] == [0, 1, 2]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("queue", "deleted"), [("", []), ("team", ["pod-0", "pod-1", "pod-2", "pod-3"])])
+def test_ended_pods_are_kept_for_their_logs_but_not_in_the_quota_of_a_queue(queue: str, deleted: list[str]) -> None:
+    of = replace(job(status={"conditions": [{"type": "Failed", "status": "True"}]}), queue=queue)
+    found = decided(of, [ended(of, index, 1) for index in range(4)])
+    assert [one.uid for one in found.actions if isinstance(one, DeletePod)] == deleted
+
+
+def fails_each_time(times_s: list[float], **recovery: Any) -> list[str]:
+    """A launcher fails at each time, and all pods are back before the next; return what the operator restarts."""
+    found, status = [], {"startTime": "1970-01-01T00:00:00Z"}
+    for number, at_s in enumerate(times_s):
+        one = job(recovery={"nodeFailures": 0, **recovery}, status=status)
+        there = pods(one, ended(one, 1, 139, uid=f"try-{number}"))
+        decision = decided(one, there, at_s=at_s)
+        deleted = [each.index for each in decision.actions if isinstance(each, DeletePod)]
+        found.append("failed" if decision.status.has_ended else "all" if len(deleted) == 4 else f"pod {deleted[0]}")
+        status = {**stored(decision.status), "restartingPods": []}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("times_s", "found"),
+    [
+        ([0, 10, 20, 30], ["pod 1", "pod 1", "all", "pod 1"]),
+        ([0, 10, 100, 110], ["pod 1", "pod 1", "pod 1", "pod 1"]),
+        ([0, 1, 2, 3, 4, 5], ["pod 1", "pod 1", "all", "pod 1", "pod 1", "failed"]),
+        ([0, 1, 2, 103, 104, 105], ["pod 1", "pod 1", "all", "pod 1", "pod 1", "all"]),
+    ],
+    ids=["escalates", "another period", "fails", "fails not in another period"],
+)
+def test_restarts_of_launchers_lead_to_restarts_of_all_pods_and_those_to_the_end(
+    times_s: list[float], found: list[str]
+) -> None:
+    assert fails_each_time(times_s, restartAllAfter=2, jobRestarts=1, periodSeconds=100) == found
+
+
+def test_without_a_period_budgets_are_those_of_the_life_of_the_job() -> None:
+    times_s = [0.0, 1e4, 2e4, 3e4, 4e4, 5e4]
+    assert fails_each_time(times_s, restartAllAfter=2, jobRestarts=1)[-1] == "failed"
+    assert fails_each_time(times_s) == ["pod 1"] * 6

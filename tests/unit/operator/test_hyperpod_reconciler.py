@@ -84,7 +84,7 @@ def test_an_invalid_job_has_no_holdfast_job_and_says_why(world: World) -> None:
     world.create(elasticPolicy={"minReplicas": 1})
     world.passes()
     assert f"{OURS}/llama-pods" not in world.api.objects
-    assert world.job["status"]["conditions"][-1]["message"].startswith("spec.elasticPolicy: no job is resized here")
+    assert world.job["status"]["conditions"][-1]["message"].startswith("spec.elasticPolicy.maxReplicas: got nothing")
 
 
 def test_a_holdfast_job_of_that_name_that_is_somebody_else_s_is_left_alone(world: World) -> None:
@@ -107,6 +107,23 @@ def test_a_suspension_and_other_limits_reach_the_holdfast_job(world: World) -> N
     assert world.child["spec"]["suspend"] is True
     assert world.child["spec"]["recovery"] == {"launcherRestarts": 6}
     assert world.child["spec"]["deadlines"] == {}
+
+
+def test_an_elastic_job_and_new_log_rules_are_carried_over_once(world: World) -> None:
+    world.create(elasticPolicy={"minReplicas": 2, "maxReplicas": 3, "scalingTimeoutInSeconds": 60})
+    world.passes()
+    began = {"type": "Running", "status": "True", "reason": "R", "lastTransitionTime": "1970-01-01T00:16:00Z"}
+    world.child["status"] = {"conditions": [began]}
+    world.passes()
+    assert world.child["spec"]["nodes"] == {"size": 2, "spares": 0, "min": 2, "max": 3}
+    world.now_s = 1020.0
+    rules = [{"name": "x", "logPattern": "x", "faultOnMatch": True}]
+    world.job["spec"]["runPolicy"] = {"logMonitoringConfiguration": rules}
+    world.passes()
+    assert (world.child["spec"]["nodes"]["size"], world.child["spec"]["logRules"]) == (3, rules)
+    world.api.calls.clear()
+    world.passes()
+    assert [call for call in world.api.writes() if call[1].startswith(OURS)] == []
 
 
 def test_the_state_of_the_holdfast_job_is_shown(world: World) -> None:

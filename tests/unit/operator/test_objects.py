@@ -139,3 +139,24 @@ def test_a_pod_that_failed_has_exit_code_reason_and_last_lines_of_its_launcher()
     init = [{"name": "first", "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}]
     assert observed(phase="Failed", initContainerStatuses=init).exit_code == 3
     assert observed(phase="Failed", reason="Evicted").reason == "Evicted"
+
+
+QUEUE = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "high"}
+
+
+def test_a_queue_admits_the_least_size_and_its_spares_together_and_further_pods_one_by_one() -> None:
+    """Against Kueue's pages; Kueue itself is not run."""
+    made = manifest(nodes={"min": 3, "max": 5, "spares": 1})
+    of = read_job({**made, "metadata": {**made["metadata"], "labels": QUEUE}})
+    first, last, more = (pod_of(of, index, excluded=["n7"])["metadata"] for index in (0, 3, 4))
+    group = "kueue.x-k8s.io/pod-group-name"
+    for metadata in (first, last):
+        assert QUEUE.items() <= metadata["labels"].items()
+        assert metadata["labels"][group] == "night"
+        assert metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "4"
+        assert metadata["annotations"]["kueue.x-k8s.io/role-hash"] == "launcher"
+    assert QUEUE.items() <= more["labels"].items()
+    assert group not in more["labels"]
+    assert not [name for name in more["annotations"] if name.startswith("kueue")]
+    plain = pod_of(read_job(made), 0)["metadata"]
+    assert not [name for name in (*plain["labels"], *plain["annotations"]) if name.startswith("kueue")]

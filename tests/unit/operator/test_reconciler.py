@@ -1,5 +1,6 @@
 """The driver against an API server in memory: each write once, and none on an answer that is old or missing."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from memory_api import MemoryApi, MemoryCache
 from operated_jobs import POD_SPEC
 
 from holdfast_common import KubernetesError
-from holdfast_operator.driver import Reconciler
+from holdfast_operator.driver import Logs, Reconciler
 
 JOBS, PODS = "/apis/holdfast.dev/v1alpha1/namespaces/team/holdfastjobs", "/api/v1/namespaces/team/pods"
 HEALTH = "sagemaker.amazonaws.com/node-health-status"
@@ -36,11 +37,20 @@ class World:
         access: Any = self.api
         cache: Any = self.cache
         progress: Any = self.progress
+        self.logs = Logs(
+            access,
+            cache,
+            changed=lambda: None,
+            may_read=lambda: self.leads,
+            clock=lambda: self.now_s,
+            wall=lambda: self.now_s,
+        )
         self.reconciler = Reconciler(
             access,
             cache=cache,
             key=b"key",
             progress=progress,
+            logs=self.logs,
             may_write=lambda: self.leads,
             report=self.lines.append,
             clock=lambda: self.now_s,
@@ -55,6 +65,8 @@ class World:
         for _ in range(count):
             for job in self.cache.jobs():
                 self.reconciler.reconcile(job)
+            for pod in self.cache.pods():
+                self.reconciler.release(pod)
 
     def pod(self, index: int, name: str = "night") -> dict[str, Any]:
         return self.api.objects[f"{PODS}/{name}-{index}"]
@@ -84,8 +96,10 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.logs.close()
 
 
 def test_a_job_gets_service_secret_and_pods_and_then_nothing_is_written_any_more(world: World) -> None:
@@ -245,3 +259,182 @@ def test_the_step_of_the_launchers_is_in_the_status(world: World) -> None:
     world.progress.step = 41
     world.passes()
     assert (world.status()["step"], world.status()["stepsLost"]) == (41, 0)
+
+
+HANGS = {"name": "hang", "logPattern": "step", "expectedRecurringFrequencyInSeconds": 10}
+
+
+class Writer:
+    """The lines of a pod, with the times of its node, whose clock is a year off."""
+
+    def __init__(self, world: World, index: int = 0) -> None:
+        self.lines = world.api.logs.setdefault(f"{PODS}/night-{index}", [])
+        self.count = 0
+
+    def writes(self, *texts: str) -> None:
+        for text in texts:
+            self.count += 1
+            self.lines.append(f"2031-01-01T00:00:{self.count // 4:02}.{self.count:09}Z {text}\n")
+
+
+def looks(world: World, seconds: float) -> None:
+    world.now_s += seconds
+    world.logs.look()
+    world.passes()
+
+
+def test_a_job_whose_log_stops_is_restarted_as_a_whole_once_and_charged_once(world: World) -> None:
+    world.started(logRules=[HANGS])
+    writer, before = Writer(world), {index: world.pod(index)["metadata"]["uid"] for index in range(4)}
+    for _ in range(3):
+        writer.writes("step 1")
+        looks(world, 9)
+    assert world.status()["restarts"]["launchers"] == 0
+    looks(world, 10)
+    assert all("deletionTimestamp" in world.pod(index)["metadata"] for index in range(4))
+    assert world.status()["stops"][-1]["what"] == "log rule hang is HANGING: no line matched for 10 s"
+    del world.api.objects[f"{PODS}/night-0"]
+    looks(world, 5)
+    assert world.pods() == ["night-1", "night-2", "night-3"], "none is created beside pods of the run before"
+    for index in (1, 2, 3):
+        del world.api.objects[f"{PODS}/night-{index}"]
+    looks(world, 5)
+    assert not {world.pod(index)["metadata"]["uid"] for index in range(4)} & set(before.values())
+    looks(world, 60)
+    assert world.status()["restarts"] == {"launchers": 1, "jobs": 0}
+
+
+def test_lines_are_read_once_and_in_bounds(world: World) -> None:
+    world.started(logRules=[{"name": "slow", "logPattern": r"(\d+)", "metricThreshold": 5, "operator": "gt",
+                             "metricEvaluationDataPoints": 3}])  # fmt: skip
+    writer = Writer(world)
+    writer.writes("9", "9")
+    for _ in range(3):
+        looks(world, 5)
+    assert world.status()["restarts"]["launchers"] == 0, "two lines that were read three times"
+    assert world.api.queries[-4]["sinceTime"] == "2031-01-01T00:00:00Z"
+    assert (world.api.queries[-1]["tailLines"], world.api.queries[-1]["limitBytes"]) == ("10000", "1048576")
+    writer.writes("9")
+    looks(world, 5)
+    assert world.status()["restarts"]["launchers"] == 1
+
+
+def test_a_log_that_cannot_be_read_or_is_cut_is_no_hang(world: World) -> None:
+    world.started(logRules=[HANGS])
+    writer = Writer(world)
+    writer.writes("step 1")
+    looks(world, 5)
+    with world.api.refusing(f"GET {PODS}/night-2/log", 500):
+        looks(world, 60)
+    assert world.status()["restarts"]["launchers"] == 0
+    writer.writes(*["x" * 1000] * 1100)
+    looks(world, 9)
+    looks(world, 9)
+    assert world.status()["restarts"]["launchers"] == 0
+    looks(world, 10)
+    assert world.status()["restarts"]["launchers"] == 1
+
+
+def test_a_bar_of_progress_is_one_line_and_no_time(world: World) -> None:
+    world.started(logRules=[{"name": "oom", "logPattern": ".*out of memory", "faultOnMatch": True}])
+    writer = Writer(world)
+    writer.writes("\r 50% of it\r9999-12-31T00:00:00Z of it\x85 more")
+    looks(world, 5)
+    writer.writes("\r 60% of it: out of memory")
+    looks(world, 5)
+    assert world.status()["restarts"]["launchers"] == 1
+
+
+def test_logs_of_a_node_that_is_not_ready_are_not_awaited(world: World) -> None:
+    world.started(logRules=[HANGS])
+    Writer(world).writes("step 1")
+    looks(world, 5)
+    world.api.objects["/api/v1/nodes/n2"]["status"] = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
+    world.api.calls.clear()
+    looks(world, 60)
+    assert ("GET", f"{PODS}/night-2/log") not in world.api.calls
+    assert ("GET", f"{PODS}/night-0/log") in world.api.calls
+    assert world.status()["restarts"]["launchers"] == 0
+
+
+def test_a_second_with_more_than_a_look_reads_is_left_behind(world: World) -> None:
+    world.started(logRules=[{"name": "oom", "logPattern": "out of memory", "faultOnMatch": True}])
+    writer = Writer(world)
+    writer.lines += [f"2031-01-01T00:00:00.{index:09}Z {'x' * 1000}\n" for index in range(1100)]
+    writer.lines.append("2031-01-01T00:00:01.000000000Z out of memory\n")
+    for _ in range(2):
+        looks(world, 5)
+        assert world.status()["restarts"]["launchers"] == 0
+    looks(world, 5)
+    assert world.status()["restarts"]["launchers"] == 1
+
+
+def test_another_operator_takes_over_without_the_timers_of_the_first(world: World) -> None:
+    starts = {"name": "starts", "logPattern": "epoch 0", "expectedStartCutOffInSeconds": 100}
+    world.started(logRules=[starts])
+    looks(world, 90)
+    world.leads = False
+    world.logs.look()
+    world.leads = True
+    looks(world, 1)
+    looks(world, 1000)
+    assert world.status()["restarts"]["launchers"] == 0, "its first line may be one that was rotated away"
+
+
+def test_a_rule_that_is_off_stays_off_and_is_shown(world: World) -> None:
+    evil = {"name": "evil", "logPattern": "(a+)+b", "faultOnMatch": True}
+    stops = {**HANGS, "stopPattern": "finished"}
+    world.started(logRules=[evil, stops])
+    Writer(world).writes("step 1", "a" * 60, "finished")
+    looks(world, 5)
+    looks(world, 60)
+    assert world.status()["stoppedLogRules"] == [
+        {"name": "evil", "reason": "its patterns take too much time or memory"},
+        {"name": "hang", "reason": "its stopPattern matched"},
+    ]
+    assert "log rule evil is off: its patterns take too much time or memory" in str(world.status()["conditions"])
+    assert world.status()["restarts"]["launchers"] == 0
+
+
+FINALIZER = "kueue.x-k8s.io/managed"
+
+
+def test_a_failed_pod_of_a_queue_is_released_so_that_its_name_is_free_and_others_are_not(world: World) -> None:
+    world.create()
+    world.api.objects[f"{JOBS}/night"]["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    world.passes()
+    for index in range(4):
+        world.pod(index)["metadata"]["finalizers"] = [FINALIZER, "other"] if index == 2 else [FINALIZER]
+        world.run(index)
+    world.passes()
+    before = {index: world.pod(index)["metadata"]["uid"] for index in range(4)}
+    for index in (1, 2):
+        end = {"exitCode": 75, "reason": "Error", "finishedAt": "1970-01-01T00:16:40Z"}
+        state = [{"name": "train", "state": {"terminated": end}}]
+        world.pod(index)["status"] = {"phase": "Failed", "containerStatuses": state}
+    world.passes()
+    assert world.pod(1)["metadata"]["uid"] != before[1]
+    assert world.pod(2)["metadata"]["finalizers"] == ["other"]
+    assert world.pod(0)["metadata"]["finalizers"] == [FINALIZER]
+
+
+def test_a_pod_of_a_queue_on_a_node_that_is_gone_is_released(world: World) -> None:
+    world.started()
+    before = world.pod(1)["metadata"]["uid"]
+    world.pod(1)["metadata"]["finalizers"] = [FINALIZER]
+    del world.api.objects["/api/v1/nodes/n1"]
+    world.passes()
+    assert world.pod(1)["metadata"]["uid"] != before
+
+
+def test_pods_of_a_queue_are_released_after_their_job_is_gone(world: World) -> None:
+    world.started()
+    for index in range(4):
+        world.pod(index)["metadata"] |= {"finalizers": [FINALIZER], "deletionTimestamp": "1970-01-01T00:16:40Z"}
+        world.pod(index)["status"]["phase"] = "Running" if index == 3 else "Failed"
+    del world.api.objects[f"{JOBS}/night"]
+    world.passes()
+    assert world.pods() == ["night-3"]
+    world.leads, world.pod(3)["status"]["phase"] = False, "Failed"
+    world.passes()
+    assert world.pods() == ["night-3"]

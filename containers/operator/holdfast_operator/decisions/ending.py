@@ -33,6 +33,12 @@ def past_deadline(job: Job, status: Status, *, now_s: float) -> Status | None:
     if start_s is not None and status.whole_s is None and since_s >= start_s:
         why = f"{status.nodes} of {job.nodes.size} nodes run after {start_s:g} s"
         return fails(status, "StartDeadline", why, now_s=now_s)
+    fault_s, running = job.deadlines.fault_s, status.condition(RUNNING)
+    if fault_s is None or status.whole_s is None or running is None or running.is_true:
+        return None
+    if status.nodes < job.nodes.least and now_s - running.since_s >= fault_s:
+        why = f"{status.nodes} of at least {job.nodes.least} nodes run after a fault of {fault_s:g} s"
+        return fails(status, "FaultDeadline", why, now_s=now_s)
     return None
 
 

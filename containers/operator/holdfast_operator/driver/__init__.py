@@ -4,6 +4,8 @@ from holdfast_operator.driver.admission import AdmissionServer, answer_to
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
+from holdfast_operator.driver.logs import Logs
+from holdfast_operator.driver.matcher import Matcher, SlowPatternError
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
 from holdfast_operator.driver.service import run
@@ -13,8 +15,11 @@ __all__ = [
     "Cache",
     "ForeignDefinitionError",
     "HyperPodReconciler",
+    "Logs",
+    "Matcher",
     "Progress",
     "Reconciler",
+    "SlowPatternError",
     "answer_to",
     "check_definition",
     "hyperpod_jobs_path",

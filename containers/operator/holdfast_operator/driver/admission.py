@@ -49,7 +49,8 @@ def _refusals(request: Mapping[str, Any]) -> list[str]:
     if runs and before.shape != after.shape:
         return [
             "spec: got another template, processesPerNode or nodes while pods run; allowed: other values of "
-            "nodes.size, suspend, recovery, deadlines and ttlSecondsAfterFinished; to change others, suspend it first"
+            "nodes.size, suspend, recovery, deadlines, logRules and ttlSecondsAfterFinished; to change others, suspend "
+            "it first"
         ]
     return []
 

@@ -67,11 +67,14 @@ class Cache:
     def hyperpod_jobs(self) -> list[Object]:
         return self._all("HyperPodPyTorchJobs")
 
+    def pods(self) -> list[Object]:
+        return self._all("pods")
+
     def pods_of(self, key: Key) -> list[Object]:
         namespace, name = key
         return [
             pod
-            for pod in self._all("pods")
+            for pod in self.pods()
             if pod["metadata"]["namespace"] == namespace and pod["metadata"]["labels"].get(JOB_LABEL) == name
         ]
 

@@ -14,6 +14,7 @@ from holdfast_operator.driver.cluster import hyperpod_jobs_path, jobs_path, pods
 from holdfast_operator.hyperpod import (
     DEFINITION,
     child_name,
+    grown_size,
     hyperpod_mistakes,
     hyperpod_status,
     to_holdfast_job,
@@ -22,7 +23,7 @@ from holdfast_operator.jobs import Status, read_status
 from holdfast_operator.objects import owner_uid
 
 OWN_LABEL = ("app.kubernetes.io/name", "holdfast-operator")
-_MIRRORED = ("suspend", "recovery", "deadlines")
+_MIRRORED = ("suspend", "recovery", "deadlines", "logRules")
 """What may change while pods run."""
 _GONE, _CONFLICT = 404, 409
 Object = dict[str, Any]
@@ -104,6 +105,9 @@ class HyperPodReconciler:
             if old != new:
                 gone = {key: None for key in old if key not in new} if isinstance(old, dict) else {}
                 changes[name] = {**gone, **new} if isinstance(new, dict) else new
+        size, known = child["spec"]["nodes"]["size"], read_status(child.get("status") or {})
+        if (grown := grown_size(manifest, size, known, now_s=self._clock())) != size:
+            changes["nodes"] = {"size": grown}
         if changes and self._may_write():
             path = jobs_path(child["metadata"]["namespace"], child["metadata"]["name"])
             self._access.client().patch(path, {"spec": changes})

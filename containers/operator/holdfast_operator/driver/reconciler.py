@@ -14,9 +14,20 @@ from holdfast_common import ClusterAccess, KubernetesClient, KubernetesError
 from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, NodeFacts, decide
 from holdfast_operator.driver.cache import Cache, Key
 from holdfast_operator.driver.cluster import jobs_path, pods_path
+from holdfast_operator.driver.logs import Logs
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.jobs import INVALID, Job, JobError, Status, read_job, read_status, with_condition
-from holdfast_operator.objects import node_facts, owner_uid, pod_facts, pod_of, secret_of, selector_of, service_of
+from holdfast_operator.objects import (
+    QUEUE_FINALIZER,
+    is_held,
+    node_facts,
+    owner_uid,
+    pod_facts,
+    pod_of,
+    secret_of,
+    selector_of,
+    service_of,
+)
 
 REFUSED_S = 5.0
 """Time until a pod that the API server refused is created again."""
@@ -41,6 +52,7 @@ class Reconciler:
         cache: Cache,
         key: bytes,
         progress: Progress,
+        logs: Logs,
         may_write: Callable[[], bool],
         report: Callable[[str], None],
         clock: Callable[[], float] = time.time,
@@ -49,6 +61,7 @@ class Reconciler:
         self._cache = cache
         self._key = key
         self._progress = progress
+        self._logs = logs
         self._may_write = may_write
         self._report = report
         self._clock = clock
@@ -77,6 +90,19 @@ class Reconciler:
             if action in first.actions and self._may_write() and not self._carry_out(client, fresh, action):
                 return
 
+    def release(self, pod: Object) -> None:
+        """Remove Kueue's finalizer from a pod of the cache that it holds. Raises: KubernetesError."""
+        metadata = pod["metadata"]
+        if not is_held(pod, self._cache.nodes()) or not self._may_write():
+            return
+        left = [one for one in metadata["finalizers"] if one != QUEUE_FINALIZER]
+        body = {"resourceVersion": metadata["resourceVersion"], "finalizers": left}
+        try:
+            self._access.client().patch(pods_path(metadata["namespace"], metadata["name"]), {"metadata": body})
+        except KubernetesError as error:
+            if error.code not in (_GONE, _CONFLICT):
+                raise
+
     def _decided(self, manifest: Object, pods: list[Object], nodes: Mapping[str, NodeFacts]) -> Decision:
         key = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
         now_s = self._clock()
@@ -89,8 +115,11 @@ class Reconciler:
         step, lost = self._progress.of(key)
         if step is not None and not job.status.has_ended:
             job = replace(job, status=replace(job.status, step=step, steps_lost=lost))
+        if job.log_rules and not job.status.has_ended:
+            job = replace(job, status=replace(job.status, rules_off=self._logs.off_of(job)))
         own = [pod for pod in pods if owner_uid(pod) == job.uid]
-        found = decide(job, pods=[pod_facts(pod) for pod in own], nodes=nodes, now_s=now_s)
+        facts, trip = [pod_facts(pod) for pod in own], self._logs.trip_of(job)
+        found = decide(job, pods=facts, nodes=nodes, now_s=now_s, trip=trip)
         since_s, message = self._refused.get(key, (0.0, ""))
         if not message:
             return found

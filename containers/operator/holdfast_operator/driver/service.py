@@ -14,6 +14,7 @@ from holdfast_operator.driver.admission import AdmissionServer
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
+from holdfast_operator.driver.logs import Logs
 from holdfast_operator.driver.progress import Progress
 from holdfast_operator.driver.reconciler import Reconciler
 
@@ -47,9 +48,10 @@ class _Operator:
         self._serves_hyperpod = serves_hyperpod
         self._cache = Cache(self._access, changed=self._changed.set, report=report, serves_hyperpod=serves_hyperpod)
         self._progress = Progress(self._cache, changed=self._changed.set)
+        self._logs = Logs(self._access, self._cache, changed=self._changed.set, may_read=lambda: self._lease.is_held)
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}
-        """Last error of a job, by UID: two kinds may have one name."""
+        """Last error of an object, by UID: two kinds may have one name."""
 
     def run(self, *, certificates: Path | None, port: int) -> None:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
@@ -60,6 +62,7 @@ class _Operator:
         self._lease.start()
         self._cache.start()
         self._progress.start()
+        self._logs.start()
         reconciler = self._reconciler()
         hyperpod = HyperPodReconciler(
             self._access, cache=self._cache, may_write=lambda: self._lease.is_held, report=report
@@ -75,6 +78,7 @@ class _Operator:
             if reconciler is not None and self._cache.is_complete and self._lease.is_held:
                 self._pass(self._cache.jobs(), reconciler.reconcile)
                 self._pass(self._cache.hyperpod_jobs(), hyperpod.reconcile)
+                self._pass(self._cache.pods(), reconciler.release)
 
     def _end(self) -> None:
         self._over.set()
@@ -99,13 +103,14 @@ class _Operator:
                 cache=self._cache,
                 key=key,
                 progress=self._progress,
+                logs=self._logs,
                 may_write=lambda: self._lease.is_held,
                 report=report,
             )
         return None
 
-    def _pass(self, jobs: Iterable[Object], reconcile: Callable[[Object], None]) -> None:
-        for manifest in jobs:
+    def _pass(self, found: Iterable[Object], reconcile: Callable[[Object], None]) -> None:
+        for manifest in found:
             name = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
             self._beat_s = time.monotonic()
             try:
@@ -113,7 +118,7 @@ class _Operator:
                 self._failed.pop(manifest["metadata"]["uid"], None)
             except KubernetesError as error:
                 if self._failed.get(manifest["metadata"]["uid"]) != str(error):
-                    report(f"job {name}: {error}; retrying")
+                    report(f"{name}: {error}; retrying")
                 self._failed[manifest["metadata"]["uid"]] = str(error)
 
 

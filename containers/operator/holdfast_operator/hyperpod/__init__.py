@@ -8,7 +8,7 @@ Fields: the model of AWS's command line 3.12.0 (``hyperpod_pytorch_job_unified_c
 from holdfast_operator.hyperpod.kind import API, DEFINITION, KIND, PLURAL
 from holdfast_operator.hyperpod.mistakes import hyperpod_mistakes
 from holdfast_operator.hyperpod.status import hyperpod_status
-from holdfast_operator.hyperpod.translation import child_name, to_holdfast_job, without_effect
+from holdfast_operator.hyperpod.translation import child_name, grown_size, to_holdfast_job, without_effect
 
 __all__ = [
     "API",
@@ -16,6 +16,7 @@ __all__ = [
     "KIND",
     "PLURAL",
     "child_name",
+    "grown_size",
     "hyperpod_mistakes",
     "hyperpod_status",
     "to_holdfast_job",

@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast_operator.hyperpod.kind import QUEUE_LABEL
 from holdfast_operator.hyperpod.translation import to_holdfast_job
-from holdfast_operator.jobs import mistakes, number, shown, unknown_fields
+from holdfast_operator.jobs import log_rule_mistakes, mistakes, number, shown, unknown_fields
 
 FIELDS = {
+    "spec.elasticPolicy": {
+        "faultyScaleDownTimeoutInSeconds", "gracefulShutdownTimeoutInSeconds", "maxReplicas", "minReplicas",
+        "replicaDiscreteValues", "replicaIncrementStep", "scalingTimeoutInSeconds",
+    },
     "spec": {"elasticPolicy", "nprocPerNode", "replicaSpecs", "runPolicy"},
     "spec.replicaSpecs[0]": {"maxReplicas", "name", "replicas", "spares", "template"},
     "spec.runPolicy": {
@@ -25,17 +28,26 @@ FIELDS = {
         "scaleUpSnoozeTimeInSeconds",
     },
 }  # fmt: skip
-RULE_FIELDS = {
-    "expectedRecurringFrequencyInSeconds", "expectedStartCutOffInSeconds", "faultOnMatch", "logPattern",
-    "metricEvaluationDataPoints", "metricThreshold", "name", "operator", "stopPattern",
-}  # fmt: skip
-COMPARISONS = ("gt", "gteq", "lt", "lteq", "eq")
 CLEAN_POD_POLICIES = ("All", "OnlyComplete", "None")
 PROCESSES = re.compile(r"auto|cpu|gpu|[1-9][0-9]*")
 _PATHS = {
     "spec.template": "spec.replicaSpecs[0].template",
     "spec.nodes.size": "spec.replicaSpecs[0].replicas",
     "spec.nodes.spares": "spec.replicaSpecs[0].spares",
+    "spec.nodes.min": "spec.elasticPolicy.minReplicas",
+    "spec.nodes.max": "spec.elasticPolicy.maxReplicas",
+    "spec.nodes.step": "spec.elasticPolicy.replicaIncrementStep",
+    "spec.nodes.sizes": "spec.elasticPolicy.replicaDiscreteValues",
+    "spec.nodes": "spec.elasticPolicy",
+    "spec.logRules": "spec.runPolicy.logMonitoringConfiguration",
+    "spec.suspend": "spec.runPolicy.suspend",
+    "spec.recovery.launcherRestarts": "spec.runPolicy.jobMaxRetryCount",
+    "spec.recovery.jobRestarts": "spec.runPolicy.restartPolicy.maxFullJobRestarts",
+    "spec.recovery.restartAllAfter": "spec.runPolicy.restartPolicy.numRestartBeforeFullJobRestart",
+    "spec.recovery.periodSeconds": "spec.runPolicy.restartPolicy.evalPeriodSeconds",
+    "spec.deadlines.startSeconds": "spec.runPolicy.startupDeadlineSeconds",
+    "spec.deadlines.activeSeconds": "spec.runPolicy.activeDeadlineSeconds",
+    "spec.deadlines.faultSeconds": "spec.runPolicy.faultDeadlineSeconds",
     "spec.processesPerNode": "spec.nprocPerNode",
 }
 """Fields of the HoldfastJob, and where they come from."""
@@ -47,16 +59,27 @@ def hyperpod_mistakes(manifest: Object) -> list[str]:
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         return [f"spec: got {shown(spec)}; allowed: an object with replicaSpecs"]
-    found = [*_spec(spec), *_queue(manifest)]
-    if found:
+    found = list(_spec(spec))
+    if not _is_readable(spec):
         return found
-    return [_named(line) for line in mistakes(to_holdfast_job(manifest))]
+    known = {line.partition(": ")[0] for line in found}
+    others = map(_named, mistakes(to_holdfast_job(manifest)))
+    return [*found, *(line for line in others if line.partition(": ")[0] not in known)]
+
+
+def _is_readable(spec: Object) -> bool:
+    """Return True if all objects are objects, so that the HoldfastJob can be judged as well."""
+    replicas, policy = spec.get("replicaSpecs"), spec.get("runPolicy") or {}
+    elastic = spec.get("elasticPolicy") or {}
+    if not isinstance(replicas, list) or len(replicas) != 1 or not isinstance(replicas[0], dict):
+        return False
+    if not isinstance(policy, dict) or not isinstance(policy.get("restartPolicy") or {}, dict):
+        return False
+    return isinstance(elastic, dict) and not list(_containers(replicas[0]))
 
 
 def _spec(spec: Object) -> Iterator[str]:
     yield from unknown_fields(spec, FIELDS["spec"], "spec")
-    if spec.get("elasticPolicy"):
-        yield "spec.elasticPolicy: no job is resized here; leave it out, or write a HoldfastJob with nodes.min and max"
     processes = spec.get("nprocPerNode", "auto")
     if not isinstance(processes, str) or not PROCESSES.fullmatch(processes):
         yield f"spec.nprocPerNode: got {shown(processes)}; allowed: 'auto', 'cpu', 'gpu', or a number as text: '8'"
@@ -66,6 +89,7 @@ def _spec(spec: Object) -> Iterator[str]:
         yield f"spec.replicaSpecs: got {count}; allowed: a list of one object with name and template"
     else:
         yield from _replica(replicas[0])
+        yield from _elastic(spec.get("elasticPolicy"), replicas[0].get("maxReplicas"), replicas[0].get("replicas"))
     policy = spec.get("runPolicy") or {}
     if not isinstance(policy, dict):
         yield f"spec.runPolicy: got {shown(policy)}; allowed: an object"
@@ -79,13 +103,43 @@ def _replica(replica: Object) -> Iterator[str]:
     if not isinstance(replica.get("name"), str) or not replica["name"]:
         yield f"{path}.name: got {shown(replica.get('name'))}; allowed: a name, which is part of the pods' names"
     yield from _counts(replica, path, replicas=0, spares=0, maxReplicas=1)
-    most = replica.get("maxReplicas")
-    if most is not None and most != (replica.get("replicas") or 1):
-        yield f"{path}.maxReplicas: got {shown(most)}; allowed: the value of replicas, since no job is resized here"
+    yield from _containers(replica)
+
+
+def _containers(replica: Object) -> Iterator[str]:
     template = replica.get("template")
     containers = ((template.get("spec") or {}) if isinstance(template, dict) else {}).get("containers")
     if not isinstance(containers, list) or not containers or not all(isinstance(one, dict) for one in containers):
-        yield f"{path}.template.spec.containers: got {shown(containers)}; allowed: containers, the first one trains"
+        path = "spec.replicaSpecs[0].template.spec.containers"
+        yield f"{path}: got {shown(containers)}; allowed: containers, the first one trains"
+
+
+def _elastic(policy: object, most: object, replicas: object) -> Iterator[str]:
+    path, most_path = "spec.elasticPolicy", "spec.replicaSpecs[0].maxReplicas"
+    if not policy:
+        if most is not None and most != (replicas or 1):
+            yield f"{most_path}: got {shown(most)}; allowed: the value of replicas, or also elasticPolicy.maxReplicas"
+        return
+    if not isinstance(policy, dict):
+        yield f"{path}: got {shown(policy)}; allowed: an object with minReplicas and maxReplicas"
+        return
+    yield from unknown_fields(policy, FIELDS[path], path)
+    yield from _counts(
+        policy, path, minReplicas=1, maxReplicas=1, replicaIncrementStep=1, scalingTimeoutInSeconds=0,
+        gracefulShutdownTimeoutInSeconds=1, faultyScaleDownTimeoutInSeconds=0,
+    )  # fmt: skip
+    highest, values = policy.get("maxReplicas"), policy.get("replicaDiscreteValues")
+    if highest is None:
+        yield f"{path}.maxReplicas: got nothing; allowed: a whole number from minReplicas"
+    elif most is not None and most != highest:
+        yield f"{most_path}: got {shown(most)}; allowed: {shown(highest)}, as elasticPolicy.maxReplicas"
+    if values is not None and policy.get("replicaIncrementStep") is not None:
+        yield f"{path}: got replicaIncrementStep and replicaDiscreteValues; allowed: one of them"
+    numbers = values if isinstance(values, list) and all(isinstance(one, int) for one in values) else []
+    bounds = policy.get("minReplicas") or 1, highest if isinstance(highest, int) else max(numbers, default=1)
+    if isinstance(bounds[0], int) and any(not bounds[0] <= one <= bounds[1] for one in numbers):
+        allowed = f"whole numbers from {bounds[0]} to {bounds[1]}"
+        yield f"{path}.replicaDiscreteValues: got {shown(values)}; allowed: {allowed}"
 
 
 def _policy(policy: Object) -> Iterator[str]:
@@ -110,47 +164,8 @@ def _policy(policy: Object) -> Iterator[str]:
             yield f"{path}.restartPolicy.evalPeriodSeconds: got nothing; allowed: a whole number of seconds"
     elif restarts is not None:
         yield f"{path}.restartPolicy: got {shown(restarts)}; allowed: an object with evalPeriodSeconds"
-    rules = policy.get("logMonitoringConfiguration") or []
-    if not isinstance(rules, list) or not all(isinstance(one, dict) for one in rules):
-        yield f"{path}.logMonitoringConfiguration: got {shown(rules)}; allowed: a list of rules"
-        return
-    for index, rule in enumerate(rules):
-        yield from _rule(rule, f"{path}.logMonitoringConfiguration[{index}]")
-
-
-def _rule(rule: Object, path: str) -> Iterator[str]:
-    yield from unknown_fields(rule, RULE_FIELDS, path)
-    if not rule.get("name"):
-        yield f"{path}.name: got nothing; allowed: a name"
-    for name in ("logPattern", "stopPattern"):
-        if name == "logPattern" or rule.get(name) is not None:
-            yield from _pattern(rule.get(name), f"{path}.{name}", most_groups=1 if name == "logPattern" else None)
-    yield from _counts(
-        rule, path, expectedStartCutOffInSeconds=1, expectedRecurringFrequencyInSeconds=1, metricEvaluationDataPoints=1
-    )
-    threshold = rule.get("metricThreshold", 0)
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        yield f"{path}.metricThreshold: got {shown(threshold)}; allowed: a number"
-    if rule.get("operator") is not None and rule["operator"] not in COMPARISONS:
-        yield f"{path}.operator: got {shown(rule['operator'])}; allowed: {', '.join(COMPARISONS)}"
-
-
-def _pattern(text: object, path: str, *, most_groups: int | None) -> Iterator[str]:
-    try:
-        groups = re.compile(str(text)).groups if text else -1
-    except re.error as error:
-        yield f"{path}: got {shown(text)} ({error}); allowed: a regular expression"
-        return
-    if groups < 0:
-        yield f"{path}: got {shown(text)}; allowed: a regular expression"
-    elif most_groups is not None and groups > most_groups:
-        yield f"{path}: got {groups} groups; allowed: at most {most_groups}, the metric; write others as (?:...)"
-
-
-def _queue(manifest: Object) -> Iterator[str]:
-    labels = (manifest.get("metadata") or {}).get("labels") or {}
-    if QUEUE_LABEL in labels:
-        yield f"metadata.labels: got {QUEUE_LABEL}; leave it out, jobs do not wait in Kueue's queues here"
+    rules = policy.get("logMonitoringConfiguration")
+    yield from log_rule_mistakes([] if rules is None else rules, f"{path}.logMonitoringConfiguration")
 
 
 def _named(line: str) -> str:

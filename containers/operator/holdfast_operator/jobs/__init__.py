@@ -1,7 +1,8 @@
 """HoldfastJob: manifest, all of its mistakes at once, status. Pure."""
 
 from holdfast_operator.jobs.fields import number, shown, unknown_fields
-from holdfast_operator.jobs.job import Job
+from holdfast_operator.jobs.job import PRIORITY_LABEL, QUEUE_LABEL, Job
+from holdfast_operator.jobs.log_rules import LogRule, log_rule_mistakes, read_log_rules
 from holdfast_operator.jobs.mistakes import mistakes
 from holdfast_operator.jobs.reading import JobError, read_job
 from holdfast_operator.jobs.status import (
@@ -10,6 +11,7 @@ from holdfast_operator.jobs.status import (
     INVALID,
     RUNNING,
     SUSPENDED,
+    Period,
     Status,
     Stop,
     read_status,
@@ -21,15 +23,21 @@ __all__ = [
     "COMPLETE",
     "FAILED",
     "INVALID",
+    "PRIORITY_LABEL",
+    "QUEUE_LABEL",
     "RUNNING",
     "SUSPENDED",
     "Job",
     "JobError",
+    "LogRule",
+    "Period",
     "Status",
     "Stop",
+    "log_rule_mistakes",
     "mistakes",
     "number",
     "read_job",
+    "read_log_rules",
     "read_status",
     "shown",
     "stamp",

@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast_common import JOB_GROUP
 from holdfast_operator.jobs.fields import number, shown, unknown_fields
+from holdfast_operator.jobs.log_rules import log_rule_mistakes
 
 MOST_PROCESSES, MOST_LAUNCHERS = 1024, 8192
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
@@ -21,11 +22,11 @@ OWN_VARIABLES = frozenset({
 })  # fmt: skip
 OWN_LABELS = f"{JOB_GROUP}/"
 _SPEC = {
-    "deadlines", "nodes", "processesPerNode", "recovery", "suspend", "template", "ttlSecondsAfterFinished",
+    "deadlines", "logRules", "nodes", "processesPerNode", "recovery", "suspend", "template", "ttlSecondsAfterFinished",
 }  # fmt: skip
 _NODES = {"max", "min", "size", "sizes", "spares", "step"}
-_RECOVERY = {"jobRestarts", "launcherRestarts", "nodeFailures"}
-_DEADLINES = {"activeSeconds", "startSeconds"}
+_RECOVERY = {"jobRestarts", "launcherRestarts", "nodeFailures", "periodSeconds", "restartAllAfter"}
+_DEADLINES = {"activeSeconds", "faultSeconds", "startSeconds"}
 
 
 def mistakes(manifest: Mapping[str, Any]) -> list[str]:
@@ -41,7 +42,8 @@ def mistakes(manifest: Mapping[str, Any]) -> list[str]:
     nodes = spec.get("nodes")
     found += _nodes(nodes) if isinstance(nodes, dict) else [_no_object("spec.nodes", nodes, "size or max")]
     for name, known in (("recovery", _RECOVERY), ("deadlines", _DEADLINES)):
-        found += _counts(spec.get(name, {}), known, f"spec.{name}", least=1 if name == "deadlines" else 0)
+        found += _counts(spec.get(name, {}), known, f"spec.{name}")
+    found += log_rule_mistakes(spec.get("logRules", []), "spec.logRules")
     template = spec.get("template")
     found += _template(template) if isinstance(template, dict) else [_no_object("spec.template", template, "spec")]
     return [*found, *_name(manifest)]
@@ -152,13 +154,13 @@ def _last_index(nodes: Mapping[str, Any]) -> int:
     return max((one for one in counts if _is_count(one)), default=1) + (spares if _is_count(spares) else 0) - 1
 
 
-def _counts(found: Any, known: set[str], path: str, *, least: int) -> Iterator[str]:
+def _counts(found: Any, known: set[str], path: str) -> Iterator[str]:
     if not isinstance(found, dict):
         yield _no_object(path, found, ", ".join(sorted(known)))
         return
     yield from unknown_fields(found, known, path)
     for name in sorted(known):
-        yield from number(found, name, path, least=least)
+        yield from number(found, name, path, least=1 if name.endswith("Seconds") else 0)
 
 
 def _is_count(value: object) -> bool:

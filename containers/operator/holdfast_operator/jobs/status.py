@@ -3,7 +3,7 @@
 import calendar
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 RUNNING, SUSPENDED, COMPLETE, FAILED, INVALID = "Running", "Suspended", "Complete", "Failed", "Invalid"
@@ -20,13 +20,22 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """End of all launchers by their own decision."""
+    """End of all launchers, by their own decision or the operator's."""
 
     what: str
     """Exception, or the whole reason."""
     step: int | None = None
     node: str = ""
     """Node of the rank that raised it; empty if it is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Period:
+    """Restarts since the budgets count from 0."""
+
+    index: int = 0
+    launchers: int = 0
+    jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +51,7 @@ class Status:
     completed_s: float | None = None
     launcher_restarts: int = 0
     job_restarts: int = 0
+    period: Period = Period()
     counted: tuple[str, ...] = ()
     """UIDs of failed pods that are charged already and still exist."""
     failed_s: float | None = None
@@ -50,6 +60,10 @@ class Status:
     excluded: tuple[tuple[str, str], ...] = ()
     """Nodes without pods of this job, and why."""
     stops: tuple[Stop, ...] = ()
+    restarting: tuple[str, ...] = ()
+    """UIDs of pods that are restarted together; none is created while one of them exists."""
+    rules_off: tuple[tuple[str, str], ...] = ()
+    """Log rules that are not applied any more, and why."""
     step: int | None = None
     steps_lost: int | None = None
 
@@ -91,11 +105,14 @@ class Status:
             "finishTime": _stamp(self.finished_s),
             "completionTime": _stamp(self.completed_s),
             "restarts": {"launchers": self.launcher_restarts, "jobs": self.job_restarts},
+            "restartPeriod": asdict(self.period),
             "countedPods": list(self.counted),
             "lastFailureTime": _stamp(self.failed_s),
             "nodeFailures": [{"node": node, "failures": count} for node, count in self.node_failures],
             "excludedNodes": [{"node": node, "reason": reason} for node, reason in self.excluded],
             "stops": [{"what": one.what, "step": one.step, "node": one.node} for one in self.stops],
+            "restartingPods": list(self.restarting),
+            "stoppedLogRules": [{"name": name, "reason": reason} for name, reason in self.rules_off],
             "step": self.step,
             "stepsLost": self.steps_lost,
         }
@@ -121,6 +138,7 @@ def read_status(found: Mapping[str, Any]) -> Status:
         completed_s=_seconds(found.get("completionTime")),
         launcher_restarts=restarts.get("launchers", 0),
         job_restarts=restarts.get("jobs", 0),
+        period=Period(**(found.get("restartPeriod") or {})),
         counted=tuple(found.get("countedPods") or ()),
         failed_s=_seconds(found.get("lastFailureTime")),
         node_failures=tuple((one["node"], one["failures"]) for one in found.get("nodeFailures") or ()),
@@ -128,6 +146,8 @@ def read_status(found: Mapping[str, Any]) -> Status:
         stops=tuple(
             Stop(what=one["what"], step=one.get("step"), node=one.get("node", "")) for one in found.get("stops") or ()
         ),
+        restarting=tuple(found.get("restartingPods") or ()),
+        rules_off=tuple((one["name"], one.get("reason", "")) for one in found.get("stoppedLogRules") or ()),
         step=found.get("step"),
         steps_lost=found.get("stepsLost"),
     )

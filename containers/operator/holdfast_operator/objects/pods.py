@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast_common import JOB_API, JOB_GROUP, JOB_INDEX_LABEL, JOB_KIND, JOB_LABEL, NODE_HEALTH_LABEL
 from holdfast_operator.jobs import Job
+from holdfast_operator.objects.queue import queue_annotations, queue_labels
 
 SHAPE_ANNOTATION = f"{JOB_GROUP}/shape"
 GRACE_S = 60
@@ -43,8 +44,17 @@ def pod_of(job: Job, index: int, *, excluded: Sequence[str] = ()) -> dict[str, A
         "metadata": {
             "name": name,
             "namespace": job.namespace,
-            "labels": {**(metadata.get("labels") or {}), JOB_LABEL: job.name, JOB_INDEX_LABEL: str(index)},
-            "annotations": {**(metadata.get("annotations") or {}), SHAPE_ANNOTATION: job.shape},
+            "labels": {
+                **(metadata.get("labels") or {}),
+                **queue_labels(job, index),
+                JOB_LABEL: job.name,
+                JOB_INDEX_LABEL: str(index),
+            },
+            "annotations": {
+                **(metadata.get("annotations") or {}),
+                **queue_annotations(job, index),
+                SHAPE_ANNOTATION: job.shape,
+            },
             "ownerReferences": [owner(job)],
         },
         "spec": spec,

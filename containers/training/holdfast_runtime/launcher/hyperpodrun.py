@@ -21,7 +21,7 @@ WITHOUT_EFFECT = (
     "rdzv-backend", "rdzv-conf", "redirects", "role", "server-host", "server-log-level", "server-port",
     "server-shutdown-timeout", "shutdown-signal", "start-method", "tee",
 )  # fmt: skip
-"""No port is open, output is the pod's log, and the operator counts restarts."""
+"""No port is open, output is the pod's log, where log rules look for it, and the operator counts restarts."""
 SWITCHES_WITHOUT_EFFECT = ("inprocess-restart", "run-path", "standalone")
 BY_DEVICES = ("auto", "gpu", "cpu")
 
@@ -52,7 +52,7 @@ def launcher_arguments(values: argparse.Namespace, environment: Mapping[str, str
         found += ["--nproc-per-node", values.nproc_per_node]
     if values.shutdown_timeout is not None:
         found += ["--deadlines", f"stop={values.shutdown_timeout}"]
-    if values.log_dir is not None:
+    if values.log_dir is not None and values.tee is None:
         found += ["--log-dir", values.log_dir]
     found += ["-m"] if values.module else []
     found += ["--no-python"] if values.no_python else []
@@ -67,7 +67,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     _add(parser, "nproc-per-node", metavar="N|auto|gpu|cpu", help="Ranks per node. Default: the operator's, or 1")
     _add(parser, "shutdown-timeout", type=float, metavar="S", help="From the request to exit to the kill. Default: 30")
-    _add(parser, "log-dir", metavar="DIR", help="A file per rank. Default: the pod's log")
+    _add(parser, "log-dir", metavar="DIR", help="A file per rank, without --tee. Default: the pod's log")
     for when in ("pre", "post"):
         _add(parser, f"{when}-train-script", metavar="FILE", help=f"Program that runs {when} training, once per pod")
         _add(parser, f"{when}-train-args", default="", metavar="TEXT", help="Its arguments, in one text")

@@ -158,5 +158,5 @@ def test_hyp_shows_a_job_that_loses_a_launcher_one_that_ends_and_none_with_mista
     bad.write_text(yaml.safe_dump(document))
     with pytest.raises(AssertionError) as error:
         clients.run(str(kubectl("1.34")), "create", "-f", str(bad))
-    assert "spec.elasticPolicy: no job is resized here" in str(error.value)
+    assert "spec.elasticPolicy.maxReplicas: got nothing" in str(error.value)
     assert "spec.nprocPerNode: got 1; allowed: 'auto', 'cpu', 'gpu', or a number as text" in str(error.value)

@@ -16,12 +16,14 @@ def given(text: str, environment: dict[str, str] | None = None) -> list[str]:
 
 
 def test_place_and_size_come_from_the_operator_and_the_rest_from_the_flags() -> None:
-    text = (
-        "--nnodes=2 --nproc_per_node=4 --rdzv-backend hyperpod --tee 3 --log_dir /tmp/hyperpod /job/ddp.py --nnodes 7"
-    )
+    text = "--nnodes=2 --nproc_per_node=4 --rdzv-backend hyperpod --log_dir /tmp/hyperpod /job/ddp.py --nnodes 7"
     found = ["--nproc-per-node", "4", "--log-dir", "/tmp/hyperpod", "/job/ddp.py", "--nnodes", "7"]
     assert given(text) == found
     assert given(text, {}) == ["--nnodes", "2", *found]
+
+
+def test_output_of_both_places_is_the_pods_log_where_log_rules_look_for_it() -> None:
+    assert given("--tee=3 --log_dir=/tmp/hyperpod x.py") == ["x.py"]
 
 
 def test_flags_of_aws_s_page_are_taken() -> None:
