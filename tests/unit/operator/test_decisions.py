@@ -155,6 +155,14 @@ def test_a_fault_may_last_as_long_as_its_deadline(since: str, without: tuple[int
     assert new.status.state != "Failed", "it has not had all nodes since it was resumed"
 
 
+def test_an_ended_job_has_the_last_numbers_of_its_launchers() -> None:
+    last = 'holdfast_step{node="0"} 400\nholdfast_steps{node="0"} 400\nholdfast_goodput_ratio{node="0"} 0.9\n'
+    status = {"step": 308, "eta": "4s"}
+    found = decided(job(status=status), [ended(job(), index, 0, last) for index in range(4)])
+    assert (found.status.progress["step"], found.status.progress["goodput"]) == (400, "90.0 %")
+    assert found.status.progress["eta"] is None
+
+
 def test_no_pod_is_created_once_one_has_finished() -> None:
     there = pods(job(), ended(job(), 0, 0), without=(3,))
     found = decided(job(), there)

@@ -9,17 +9,18 @@ from operated_jobs import POD_SPEC
 
 from holdfast_common import KubernetesError
 from holdfast_operator.driver import Logs, Reconciler
+from holdfast_operator.jobs import Progress
 
 JOBS, PODS = "/apis/holdfast.dev/v1alpha1/namespaces/team/holdfastjobs", "/api/v1/namespaces/team/pods"
 HEALTH = "sagemaker.amazonaws.com/node-health-status"
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
-class Progress:
-    step: int | None = None
+class Launchers:
+    found: Progress | None = None
 
-    def of(self, _key: object) -> tuple[int | None, int | None]:
-        return self.step, None if self.step is None else 0
+    def of(self, _key: object) -> Progress | None:
+        return self.found
 
 
 class World:
@@ -28,7 +29,7 @@ class World:
     def __init__(self) -> None:
         self.api = MemoryApi()
         self.cache = MemoryCache(self.api)
-        self.progress = Progress()
+        self.progress = Launchers()
         self.now_s, self.leads = 1000.0, True
         self.lines: list[str] = []
         for number in range(6):
@@ -256,9 +257,11 @@ def test_a_job_that_was_deleted_and_created_again_takes_no_pod_of_the_old_one(wo
 
 def test_the_step_of_the_launchers_is_in_the_status(world: World) -> None:
     world.started()
-    world.progress.step = 41
+    world.progress.found = Progress(step=41, steps=200, goodput=0.985, remaining_s=4210)
     world.passes()
-    assert (world.status()["step"], world.status()["stepsLost"]) == (41, 0)
+    status = world.status()
+    assert (status["step"], status["stepsLost"], status["goodput"], status["eta"]) == (41, 0, "98.5 %", "1h10m")
+    assert status["trainerStatus"] == {"progressPercentage": 20, "estimatedRemainingSeconds": 4210}
 
 
 HANGS = {"name": "hang", "logPattern": "step", "expectedRecurringFrequencyInSeconds": 10}

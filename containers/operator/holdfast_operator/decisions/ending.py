@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast_operator.decisions.facts import PodFacts
-from holdfast_operator.jobs import COMPLETE, FAILED, RUNNING, Job, Status, with_condition
+from holdfast_operator.jobs import COMPLETE, FAILED, RUNNING, Job, Status, read_metrics, with_condition
 
 FINISH_S = 90.0
 """Time that other launchers have to end after the first one has ended with 0: ``stop`` twice, and their last report."""
@@ -20,7 +20,10 @@ def finished(status: Status, pods: Sequence[PodFacts], *, now_s: float) -> Statu
     running = sum(pod.phase == "Running" for pod in pods)
     if running and since_s < FINISH_S:
         return status
-    late = f"; {running} pods did not end within {FINISH_S:g} s" if running else ""
+    late = f"; {running} pod{'s' if running > 1 else ''} did not end within {FINISH_S:g} s" if running else ""
+    last = next((found for pod in pods if (found := read_metrics(pod.message)) is not None), None)
+    if last is not None:
+        status = replace(status, progress=last.manifest())
     return _ended(status, COMPLETE, "Finished", f"all ranks have finished{late}", now_s=now_s)
 
 

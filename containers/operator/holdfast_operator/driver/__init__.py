@@ -6,7 +6,7 @@ from holdfast_operator.driver.cluster import hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.logs import Logs
 from holdfast_operator.driver.matcher import Matcher, SlowPatternError
-from holdfast_operator.driver.progress import Progress
+from holdfast_operator.driver.progress import ProgressReader
 from holdfast_operator.driver.reconciler import Reconciler
 from holdfast_operator.driver.service import run
 
@@ -17,7 +17,7 @@ __all__ = [
     "HyperPodReconciler",
     "Logs",
     "Matcher",
-    "Progress",
+    "ProgressReader",
     "Reconciler",
     "SlowPatternError",
     "answer_to",

@@ -1,6 +1,5 @@
-"""Progress of jobs, from the metrics of one of their launchers."""
+"""Progress of running jobs, from the metrics of one of their launchers."""
 
-import re
 import threading
 import time
 import urllib.request
@@ -8,24 +7,23 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from holdfast_operator.driver.cache import Cache, Key
+from holdfast_operator.jobs import Progress, read_metrics
 from holdfast_operator.objects import METRICS_PORT
 
 EVERY_S = 10.0
 TIMEOUT_S = 2.0
-_VALUE = re.compile(r"^holdfast_(step|steps_lost_total)\{[^}]*\} (\S+)$", re.MULTILINE)
 
 
-class Progress:
-    """Newest step of each job; read by a thread of its own, so that no decision waits for a pod."""
+class ProgressReader:
+    """Newest progress of each job; read by a thread of its own, so that no decision waits for a pod."""
 
     def __init__(self, cache: Cache, *, changed: Callable[[], None]) -> None:
         self._cache = cache
         self._changed = changed
-        self._known: dict[Key, tuple[int, int]] = {}
+        self._known: dict[Key, Progress] = {}
 
-    def of(self, key: Key) -> tuple[int | None, int | None]:
-        """Return step and repeated steps of a job; None each if they are not known."""
-        return self._known.get(key, (None, None))
+    def of(self, key: Key) -> Progress | None:
+        return self._known.get(key)
 
     def start(self) -> None:
         threading.Thread(target=self._loop, name="progress", daemon=True).start()
@@ -41,7 +39,7 @@ class Progress:
             self._changed()
 
 
-def _asked(pods: Iterable[dict[str, Any]]) -> tuple[int, int] | None:
+def _asked(pods: Iterable[dict[str, Any]]) -> Progress | None:
     """Return the answer of the first launcher that answers."""
     for pod in pods:
         address = (pod.get("status") or {}).get("podIP")
@@ -54,8 +52,3 @@ def _asked(pods: Iterable[dict[str, Any]]) -> tuple[int, int] | None:
         except (OSError, ValueError):
             continue
     return None
-
-
-def read_metrics(text: str) -> tuple[int, int] | None:
-    found = {name: int(float(value)) for name, value in _VALUE.findall(text)}
-    return (found["step"], found.get("steps_lost_total", 0)) if "step" in found else None

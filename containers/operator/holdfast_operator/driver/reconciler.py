@@ -15,7 +15,7 @@ from holdfast_operator.decisions import Action, CreatePod, Decision, DeletePod, 
 from holdfast_operator.driver.cache import Cache, Key
 from holdfast_operator.driver.cluster import jobs_path, pods_path
 from holdfast_operator.driver.logs import Logs
-from holdfast_operator.driver.progress import Progress
+from holdfast_operator.driver.progress import ProgressReader
 from holdfast_operator.jobs import INVALID, Job, JobError, Status, read_job, read_status, with_condition
 from holdfast_operator.objects import (
     QUEUE_FINALIZER,
@@ -51,7 +51,7 @@ class Reconciler:
         *,
         cache: Cache,
         key: bytes,
-        progress: Progress,
+        progress: ProgressReader,
         logs: Logs,
         may_write: Callable[[], bool],
         report: Callable[[str], None],
@@ -112,9 +112,8 @@ class Reconciler:
             status = read_status(manifest.get("status") or {})
             known = with_condition(status, INVALID, is_true=True, reason="Invalid", message=str(error), now_s=now_s)
             return Decision(status=known)
-        step, lost = self._progress.of(key)
-        if step is not None and not job.status.has_ended:
-            job = replace(job, status=replace(job.status, step=step, steps_lost=lost))
+        if (progress := self._progress.of(key)) is not None and not job.status.has_ended:
+            job = replace(job, status=replace(job.status, progress=progress.manifest()))
         if job.log_rules and not job.status.has_ended:
             job = replace(job, status=replace(job.status, rules_off=self._logs.off_of(job)))
         own = [pod for pod in pods if owner_uid(pod) == job.uid]

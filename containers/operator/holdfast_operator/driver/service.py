@@ -15,7 +15,7 @@ from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
 from holdfast_operator.driver.logs import Logs
-from holdfast_operator.driver.progress import Progress
+from holdfast_operator.driver.progress import ProgressReader
 from holdfast_operator.driver.reconciler import Reconciler
 
 LEASE = "holdfast-operator"
@@ -47,7 +47,7 @@ class _Operator:
         )
         self._serves_hyperpod = serves_hyperpod
         self._cache = Cache(self._access, changed=self._changed.set, report=report, serves_hyperpod=serves_hyperpod)
-        self._progress = Progress(self._cache, changed=self._changed.set)
+        self._progress = ProgressReader(self._cache, changed=self._changed.set)
         self._logs = Logs(self._access, self._cache, changed=self._changed.set, may_read=lambda: self._lease.is_held)
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}

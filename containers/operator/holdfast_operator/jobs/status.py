@@ -3,8 +3,10 @@
 import calendar
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from holdfast_operator.jobs.progress import FIELDS
 
 RUNNING, SUSPENDED, COMPLETE, FAILED, INVALID = "Running", "Suspended", "Complete", "Failed", "Invalid"
 
@@ -64,8 +66,8 @@ class Status:
     """UIDs of pods that are restarted together; none is created while one of them exists."""
     rules_off: tuple[tuple[str, str], ...] = ()
     """Log rules that are not applied any more, and why."""
-    step: int | None = None
-    steps_lost: int | None = None
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ``FIELDS``, as a ``Progress`` writes them."""
 
     def condition(self, kind: str) -> Condition | None:
         return next((one for one in self.conditions if one.type == kind), None)
@@ -113,8 +115,7 @@ class Status:
             "stops": [{"what": one.what, "step": one.step, "node": one.node} for one in self.stops],
             "restartingPods": list(self.restarting),
             "stoppedLogRules": [{"name": name, "reason": reason} for name, reason in self.rules_off],
-            "step": self.step,
-            "stepsLost": self.steps_lost,
+            **self.progress,
         }
 
 
@@ -148,8 +149,7 @@ def read_status(found: Mapping[str, Any]) -> Status:
         ),
         restarting=tuple(found.get("restartingPods") or ()),
         rules_off=tuple((one["name"], one.get("reason", "")) for one in found.get("stoppedLogRules") or ()),
-        step=found.get("step"),
-        steps_lost=found.get("stepsLost"),
+        progress={name: found[name] for name in FIELDS if name in found},
     )
 
 

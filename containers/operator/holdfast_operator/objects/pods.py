@@ -37,7 +37,8 @@ def pod_of(job: Job, index: int, *, excluded: Sequence[str] = ()) -> dict[str, A
     first.setdefault("name", "train")
     # The last lines tell a restart from a stop; without a file of the program the kubelet takes them from the log.
     first.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
-    first["env"] = _variables(job, index, first.get("env") or ())
+    path = first.setdefault("terminationMessagePath", "/dev/termination-log")
+    first["env"] = _variables(job, index, first.get("env") or (), metrics_file=path)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -72,13 +73,14 @@ def owner(job: Job) -> dict[str, Any]:
     }
 
 
-def _variables(job: Job, index: int, given: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _variables(job: Job, index: int, given: Sequence[Mapping[str, Any]], *, metrics_file: str) -> list[dict[str, Any]]:
     """Return ours first, so that the user's may refer to them; the user's replace those that are not reserved."""
     texts = {
         "JOB_COMPLETION_INDEX": str(index),
         "PET_NNODES": str(job.nodes.launchers),
         "PET_SPARE_NODES": str(job.nodes.spares),
         "PET_NPROC_PER_NODE": str(job.processes),
+        "PET_METRICS_FILE": metrics_file,
         "PET_RDZV_ID": job.name,
         "PET_ON_SIGTERM": "leave",
         "HOLDFAST_JOB": job.name if job.namespace == "default" else f"{job.namespace}/{job.name}",
