@@ -27,8 +27,10 @@ from holdfast_operator.driver import (
     Reconciler,
     check_definition,
     hyperpod_jobs_path,
+    pod_trial,
     run_key,
 )
+from holdfast_operator.jobs import read_job
 
 pytestmark = pytest.mark.kubernetes
 
@@ -221,6 +223,25 @@ def operator(cluster: Cluster) -> Iterator[Operator]:
     made = Operator(cluster)
     yield made
     made.logs.close()
+
+
+def test_a_pod_that_the_api_server_refuses_for_ever_is_found_before_its_job_exists(operator: Operator) -> None:
+    metadata, container = (
+        {"name": "tried", "namespace": "default", "uid": ""},
+        {"name": "train", "image": "train:1", "args": ["t.py"]},
+    )
+
+    def tried(template: dict[str, Any]) -> str:
+        job = {"metadata": metadata, "spec": {"nodes": {"size": 1}, "template": template}}
+        return pod_trial(operator.access)(read_job(job))
+
+    assert "cannot be handled as a Pod" in tried(
+        {"metadata": {"annotations": {"x": True}}, "spec": {"containers": [container]}}
+    )
+    assert "imagePullPolicy" in tried({"spec": {"containers": [{**container, "imagePullPolicy": "Sometimes"}]}})
+    assert tried({"spec": {"containers": [container], "serviceAccountName": "made-later"}}) == ""
+    assert tried({"spec": {"containers": [container]}}) == ""
+    assert operator.cluster.pods("tried") == {}
 
 
 def test_a_job_gets_its_pods_service_and_secret_once(cluster: Cluster, operator: Operator) -> None:

@@ -280,7 +280,9 @@ def test_what_has_no_effect_stands_in_the_first_condition_and_mistakes_in_failed
 
 def review(new: dict[str, Any], old: dict[str, Any] | None = None) -> dict[str, Any]:
     request = {"uid": "1", "object": new, "oldObject": old}
-    answer = answer_to({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    answer = answer_to(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}, trial=lambda _: ""
+    )
     found: dict[str, Any] = answer["response"]
     return found
 

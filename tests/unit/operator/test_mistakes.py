@@ -101,6 +101,10 @@ def test_anything_at_all_is_judged_without_an_exception(spec: Any) -> None:
     assert mistakes({"metadata": {"name": "x"}, "spec": spec})
 
 
+def answered(review: dict[str, Any], *, refusal: str = "") -> dict[str, Any]:
+    return answer_to(review, trial=lambda _: refusal)
+
+
 def review(new: Any, old: Any = None) -> dict[str, Any]:
     request = {"uid": "u", "object": new, "oldObject": old}
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
@@ -108,16 +112,22 @@ def review(new: Any, old: Any = None) -> dict[str, Any]:
 
 def test_admission_refuses_with_the_words_of_the_validator() -> None:
     bad = manifest(nodes={"size": 3, "spares": 9}, oops=1)
-    answer = answer_to(review(bad))["response"]
+    answer = answered(review(bad))["response"]
     assert (answer["uid"], answer["allowed"]) == ("u", False)
     assert answer["status"]["message"].splitlines() == mistakes(bad)
-    assert answer_to(review(manifest()))["response"] == {"uid": "u", "allowed": True}
+    assert answered(review(manifest()))["response"] == {"uid": "u", "allowed": True}
+
+
+def test_admission_refuses_what_kubernetes_would_refuse_as_a_pod_before_the_job_exists() -> None:
+    found = answered(review(manifest()), refusal="Pod night-0 is invalid")["response"]
+    assert found["status"]["message"] == "spec.template: Kubernetes refuses its pod: Pod night-0 is invalid"
+    assert answered(review(manifest(), manifest()), refusal="x")["response"]["allowed"], "it exists already"
 
 
 def test_admission_lets_an_invalid_job_be_labelled_and_deleted() -> None:
     bad = manifest(oops=1)
-    assert answer_to(review({**bad, "metadata": {**bad["metadata"], "labels": {"a": "b"}}}, bad))["response"]["allowed"]
-    assert answer_to(review(None, bad))["response"]["allowed"]
+    assert answered(review({**bad, "metadata": {**bad["metadata"], "labels": {"a": "b"}}}, bad))["response"]["allowed"]
+    assert answered(review(None, bad))["response"]["allowed"]
 
 
 @pytest.mark.parametrize(("runs", "spec", "allowed"), [
@@ -127,4 +137,4 @@ def test_admission_lets_an_invalid_job_be_labelled_and_deleted() -> None:
 ])  # fmt: skip
 def test_admission_refuses_another_template_while_pods_run(runs: int, spec: dict[str, Any], allowed: bool) -> None:
     old = {**manifest(), "status": {"nodes": runs}}
-    assert answer_to(review({**manifest(**spec), "status": {"nodes": runs}}, old))["response"]["allowed"] is allowed
+    assert answered(review({**manifest(**spec), "status": {"nodes": runs}}, old))["response"]["allowed"] is allowed

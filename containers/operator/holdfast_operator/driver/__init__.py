@@ -1,6 +1,6 @@
 """Driver: watches, one decision after another, its writes to the API server, lease, admission."""
 
-from holdfast_operator.driver.admission import AdmissionServer, answer_to
+from holdfast_operator.driver.admission import AdmissionServer, answer_to, pod_trial
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import hyperpod_jobs_path, run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
@@ -23,6 +23,7 @@ __all__ = [
     "answer_to",
     "check_definition",
     "hyperpod_jobs_path",
+    "pod_trial",
     "run",
     "run_key",
 ]

@@ -12,22 +12,60 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from holdfast_common import ClusterAccess, KubernetesError
+from holdfast_operator.driver.cluster import pods_path
 from holdfast_operator.hyperpod import KIND as HYPERPOD_KIND
 from holdfast_operator.hyperpod import hyperpod_mistakes, to_holdfast_job
-from holdfast_operator.jobs import JobError, mistakes, read_job
+from holdfast_operator.jobs import Job, JobError, mistakes, read_job
+from holdfast_operator.objects import pod_of
 
 MOST_BYTES = 8 << 20
 TIMEOUT_S = 10.0
+_NEVER = (400, 422)
+"""Answers to a pod that cannot be read, and to one that is invalid."""
 
 
-def answer_to(review: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the review with its response. Raises: KeyError, TypeError: it is no review."""
+def answer_to(review: Mapping[str, Any], *, trial: Callable[[Job], str]) -> dict[str, Any]:
+    """
+    Return the review with its response.
+
+    Args:
+        trial: Returns why the API server refuses a pod of the job; empty if it does not.
+
+    Raises:
+        KeyError, TypeError: it is no review.
+    """
     request = review["request"]
-    found = _refusals(request)
+    found = _refusals(request) or _refused_pod(request, trial=trial)
     response: dict[str, Any] = {"uid": request["uid"], "allowed": not found}
     if found:
         response["status"] = {"code": 422, "message": "\n".join(found)}
     return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
+
+
+def pod_trial(access: ClusterAccess) -> Callable[[Job], str]:
+    """Return a trial by a dry run, after which nothing exists. What may change, such as a quota, is no refusal."""
+
+    def trial(job: Job) -> str:
+        pod = pod_of(job, 0)
+        del pod["metadata"]["ownerReferences"]  # a job that is not created yet has no UID
+        try:
+            access.client().create(f"{pods_path(job.namespace)}?dryRun=All", pod)
+        except KubernetesError as error:
+            return str(error) if error.code in _NEVER else ""
+        return ""
+
+    return trial
+
+
+def _refused_pod(request: Mapping[str, Any], *, trial: Callable[[Job], str]) -> list[str]:
+    new = request.get("object")
+    if new is None or request.get("oldObject") is not None:
+        return []
+    named = _named(new)
+    job = read_job(_identified(to_holdfast_job(named) if new.get("kind") == HYPERPOD_KIND else named))
+    found = trial(job)
+    return [f"spec.template: Kubernetes refuses its pod: {found}"] if found else []
 
 
 def _refusals(request: Mapping[str, Any]) -> list[str]:
@@ -88,16 +126,17 @@ class AdmissionServer:
     Args:
         folder: With ``tls.crt`` and ``tls.key``.
         port: 0 for any.
+        trial: Of ``answer_to``.
 
     Raises:
         OSError: no certificate, or no port.
     """
 
-    def __init__(self, *, folder: Path, port: int, is_alive: Callable[[], bool]) -> None:
+    def __init__(self, *, folder: Path, port: int, is_alive: Callable[[], bool], trial: Callable[[Job], str]) -> None:
         self._folder = folder
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.reload()
-        self._server = _server(port, context=self._context, is_alive=is_alive)
+        self._server = _server(port, context=self._context, is_alive=is_alive, trial=trial)
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, name="admission", daemon=True)
         self._thread.start()
@@ -112,7 +151,9 @@ class AdmissionServer:
         self._server.server_close()
 
 
-def _server(port: int, *, context: ssl.SSLContext, is_alive: Callable[[], bool]) -> ThreadingHTTPServer:
+def _server(
+    port: int, *, context: ssl.SSLContext, is_alive: Callable[[], bool], trial: Callable[[Job], str]
+) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         timeout = TIMEOUT_S
 
@@ -126,7 +167,7 @@ def _server(port: int, *, context: ssl.SSLContext, is_alive: Callable[[], bool])
                 self._answer(413, b"")
                 return
             try:
-                body = json.dumps(answer_to(json.loads(self.rfile.read(size)))).encode()
+                body = json.dumps(answer_to(json.loads(self.rfile.read(size)), trial=trial)).encode()
             except (ValueError, KeyError, TypeError, AttributeError):
                 self._answer(400, b"allowed: an AdmissionReview of admission.k8s.io/v1")
                 return

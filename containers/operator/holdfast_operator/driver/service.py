@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast_common import ClusterAccess, KubernetesError, Lease
-from holdfast_operator.driver.admission import AdmissionServer
+from holdfast_operator.driver.admission import AdmissionServer, pod_trial
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import run_key
 from holdfast_operator.driver.hyperpod import ForeignDefinitionError, HyperPodReconciler, check_definition
@@ -57,7 +57,9 @@ class _Operator:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
         admission = None
         if certificates is not None:
-            admission = AdmissionServer(folder=certificates, port=port, is_alive=self._is_alive)
+            admission = AdmissionServer(
+                folder=certificates, port=port, is_alive=self._is_alive, trial=pod_trial(self._access)
+            )
         reloaded_s = time.monotonic()
         self._lease.start()
         self._cache.start()
