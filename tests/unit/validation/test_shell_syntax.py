@@ -37,7 +37,8 @@ def test_a_bash_that_did_not_answer_is_named(
 
 
 def test_the_first_syntax_error_has_its_line() -> None:
-    assert shell_mistake("#!/bin/bash\nif true; then\n") == "line 3: syntax error: unexpected end of file"
+    found = shell_mistake("#!/bin/bash\nif true; then\n") or ""
+    assert found.startswith("line 3: syntax error: unexpected end of file"), "bash 5.3 also names the open if"
     assert shell_mistake("#!/bin/bash\ntrue\n") is None
 
 

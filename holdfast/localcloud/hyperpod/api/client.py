@@ -202,8 +202,12 @@ class PlaneClient:
         )
         headers = {"Content-Type": "application/json", **signature}
         request = urllib.request.Request(url, data=body, headers=headers, method=method)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
-            parsed: dict[str, Any] = json.loads(answer.read() or b"{}")
+        try:
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+                parsed: dict[str, Any] = json.loads(answer.read() or b"{}")
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise
         return parsed
 
 

@@ -21,7 +21,7 @@ def binding(role_name: str, account: str, *, kind: str = "ClusterRole") -> dict[
 def pod(account: str, *, is_ready: bool = True, reason: str = "Err") -> dict[str, Any]:
     waiting = [] if is_ready else [{"state": {"waiting": {"reason": reason, "message": "a"}}}]
     return {
-        "metadata": {"name": f"{account}-0", "namespace": "kubeflow"},
+        "metadata": {"name": f"{account}-0", "namespace": "kubeflow", "uid": "u"},
         "spec": {"serviceAccountName": account, "containers": [{"name": "a"}]},
         "status": {
             "phase": "Pending",
