@@ -93,6 +93,7 @@ class Program:
             {name: buffer is None for name, buffer in model._buffers.items()},
             {*model._non_persistent_buffers_set},
             *(self.optimizer.iterations, [*self.optimizer.rates], self.optimizer.norm.tolist()),
+            getattr(self.optimizer, "late", None),
             self.optimizer.noise.get_state().tolist(),
             *(self.metric.total.tolist(), self.metric.seen.tolist(), self.metric.updates, [*self.metric.kept]),
             self.noise.bit_generator.state,
@@ -115,6 +116,7 @@ CHANGES: dict[str, Callable[[Program], object]] = {
     "a count of the optimizer": lambda it: setattr(it.optimizer, "iterations", 5),
     "a list of the optimizer": lambda it: it.optimizer.rates.append(0.2),
     "a tensor of the optimizer that is no moment": lambda it: it.optimizer.norm.add_(1),
+    "an attribute of the optimizer that comes later": lambda it: setattr(it.optimizer, "late", 1.0),
     "a generator of the optimizer": lambda it: torch.rand(2, generator=it.optimizer.noise),
     "the scheduler of Run": lambda it: setattr(it.scheduler, "last_epoch", 7),
     "a scheduler that is found": lambda it: setattr(it.found, "last_epoch", 7),
@@ -224,6 +226,7 @@ def run_before_the_first_step(it: Program) -> None:
     it.model.train()
     it.optimizer.param_groups[0]["lr"] = 0.3
     it.optimizer.iterations = 1
+    it.optimizer.early = 1.0  # type: ignore[attr-defined]
     it.average.count = 9
     it.model.register_buffer("early", torch.ones(2))
     with torch.no_grad():
@@ -275,19 +278,21 @@ def packed(state: TrainingState) -> Block:
     return block
 
 
-def test_a_buffer_that_came_after_a_snapshot_is_gone_when_that_is_loaded() -> None:
+def test_a_buffer_or_an_attribute_that_came_after_a_snapshot_is_gone_when_that_is_loaded() -> None:
     it = Program()
     it.model.register_buffer("nothing", None)
     it.state.reach_boundary()
     block = packed(it.state)
     it.model.register_buffer("late", torch.ones(2))
     it.model.nothing = torch.ones(2)
+    it.optimizer.late = 1.0  # type: ignore[attr-defined]
 
     it.state.shard().load(block)
     it.state.reach_boundary()
 
     assert it.model.nothing is None
     assert not hasattr(it.model, "late")
+    assert not hasattr(it.optimizer, "late")
 
 
 @KINDS

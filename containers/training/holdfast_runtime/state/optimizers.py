@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from holdfast_runtime.state.values import NotKeptError, copied, equal, put_back
 
-TORCHS = frozenset(vars(torch.optim.SGD([nn.Parameter(torch.empty(0))], lr=0.0)))
+TORCHS = frozenset(vars(torch.optim.SGD([nn.Parameter(torch.empty(0))], lr=0.0))) | {"_opt_called", "step"}
+"""Those of torch; its schedulers set the last two."""
 LARGE_BYTES = 1 << 16
 
 
@@ -31,10 +32,15 @@ class OptimizerAttributes:
 
     def apply(self, changes: Mapping[str, Any]) -> None:
         """Have the baseline, with changes of another process."""
-        self.restore({**self._baseline, **changes})
+        self._put({**self._baseline, **changes}, now=self._read())
 
     def restore(self, noted: Mapping[str, Any]) -> None:
-        for key, value in noted.items():
+        self._put(noted, now=self.note())
+
+    def _put(self, values: Mapping[str, Any], *, now: Mapping[str, Any]) -> None:
+        for key in now.keys() - values.keys():
+            del self._values[key]
+        for key, value in values.items():
             self._values[key] = put_back(self._values.get(key), value)
 
     def _read(self, *, most_bytes: float = float("inf")) -> dict[str, Any]:
