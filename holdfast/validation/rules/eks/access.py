@@ -81,6 +81,13 @@ def endpoint_access(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
             fix="join blocks that lie side by side, or reach the API through the VPC",
         )
     for index, block in enumerate(blocks):
+        if "/" not in block:
+            yield refused(
+                f"{plane.at('public_access_cidrs')}.{index}",
+                f"{show(block)}, an address without the length of its prefix",
+                allowed="blocks in CIDR notation",
+                fix=f"write {block}/32",
+            )
         if _is_private(block):
             yield _never_from_outside(f"{plane.at('public_access_cidrs')}.{index}", block)
 
