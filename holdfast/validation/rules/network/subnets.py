@@ -104,9 +104,9 @@ def number_of_rules(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
 def https_out(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     S3, also through a gateway endpoint, and AWS's APIs are outside of the group: a rule for TCP 443 names their
-    addresses, a prefix list or the group of interface endpoints. An environment file's own group has one.
+    addresses, a prefix list or the group of interface endpoints. Groups that Holdfast makes have one.
     """
-    for vpc in all_vpcs(cluster) if deployment.file is None else ():
+    for vpc in all_vpcs(cluster) if deployment.app is not None else ():
         own = {group.id for group in vpc.security_groups}
         rules = [each for group in vpc.security_groups for each in group.egress]
         if own and not any(each.peer not in own and each.covers(443, 443) for each in rules):
