@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Node, Resource
-from holdfast.validation.iam.grants import roles_of_groups
 from holdfast.validation.model import App, references_in, text_of
 
 BUCKET = "AWS::S3::Bucket"
@@ -20,9 +19,10 @@ def buckets_in(app: App, uri: Node) -> Iterator[Resource]:
 
 
 def scripts_uris(app: App) -> Iterator[Node]:
-    """SourceS3Uri of each group whose role is of the app."""
-    for _cluster, group, _role in roles_of_groups(app):
-        yield group.get("LifeCycleConfig", "SourceS3Uri")
+    """SourceS3Uri of each group."""
+    for _cluster, properties in app.each("AWS::SageMaker::Cluster"):
+        for group in properties.get("InstanceGroups").items() or ():
+            yield group.get("LifeCycleConfig", "SourceS3Uri")
 
 
 def scripts_buckets(app: App) -> list[Resource]:

@@ -34,10 +34,9 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
         return
     if group.lifecycle is None:
         return
-    place = group.lifecycle.at("source_s3_uri")
-    app = deployment.app
+    place, app = group.lifecycle.at("source_s3_uri"), deployment.app
     bucket = None if app is None else scripts_bucket(app, place)
-    if bucket is not None and app is not None and app.node(bucket).get("BucketName").present:
+    if app is not None and bucket is not None and app.node(bucket).get("BucketName").present:
         bucket = None
     if bucket is None and (group.lifecycle.source_s3_uri or "s3://sagemaker-").startswith("s3://sagemaker-"):
         return
