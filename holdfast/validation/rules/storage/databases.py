@@ -1,5 +1,6 @@
 """6xx: the database of Slurm's accounting."""
 
+import re
 from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Reference, Resource
@@ -7,6 +8,7 @@ from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccountingDatabase, App, Deployment
 
 READER = ".cluster-ro-"
+_HOST = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d)\.rds\.amazonaws\.com")
 
 
 @rule(
@@ -16,14 +18,23 @@ READER = ".cluster-ro-"
     source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'; "
     "Aurora user guide, 'Amazon Aurora endpoint connections': the reader endpoint is for statements that only read",
 )
-def accounting_database(item: AccountingDatabase | App, _: Deployment) -> Iterator[Broken]:
+def accounting_database(item: AccountingDatabase | App, deployment: Deployment) -> Iterator[Broken]:
     """
     slurmdbd speaks to MySQL or MariaDB, and writes. The controller's security group has to reach the database's port; a
     subnet group has subnets in two zones, and no database of a cluster is public.
     """
     if isinstance(item, App):
         yield from _of_app(item)
-    elif READER in (item.endpoint or ""):
+        return
+    match = _HOST.search(item.endpoint or "")
+    if match is not None and deployment.region is not None and match[1] != deployment.region:
+        yield refused(
+            item.at("endpoint"),
+            f"a database of region {match[1]}",
+            allowed=f"one of {deployment.region}, which nodes reach in their network",
+            fix=f"name one of {deployment.region}",
+        )
+    if READER in (item.endpoint or ""):
         yield refused(
             item.at("endpoint"),
             f"{show(item.endpoint)}, the reader endpoint of an Aurora cluster",
