@@ -108,7 +108,7 @@ def _given(value: object, location: Location, document: Document) -> str:
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
-        return "a list"
+        return f"a list of {len(value)}" if len(value) > 1 else "a list"
     return document.written.get(location) or shown(value)
 
 

@@ -103,8 +103,11 @@ def role_of(node: Node) -> Resource | None:
 
 def principals(grant: Grant, kind: str) -> list[Node]:
     """Principals of a kind (``Service``, ``AWS``, ``Federated``)."""
-    held = grant.node.get("Principal", kind)
-    return (held.items() or []) if isinstance(held.value, list) else [held] if held.present else []
+    return _entries(grant.node.get("Principal", kind))
+
+
+def resources_of(grant: Grant) -> list[Node]:
+    return _entries(grant.node.get("Resource"))
 
 
 def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
@@ -120,8 +123,6 @@ def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
 def _grant(node: Node) -> Grant:
     all_but = node.get("NotAction").present
     actions = node.get("NotAction" if all_but else "Action")
-    held = node.get("Resource")
-    entries = (held.items() or []) if isinstance(held.value, list) else [held] if held.present else []
     conditions = node.get("Condition").value
     texts = actions.strings()
     effect = node.get("Effect").text()
@@ -130,11 +131,15 @@ def _grant(node: Node) -> Grant:
         effect=effect if isinstance(effect, str) else "",
         actions=() if texts is UNRESOLVED else tuple(text.lower() for text in texts),
         all_but=all_but,
-        resources=tuple(_resource(entry.value) for entry in entries),
+        resources=tuple(_resource(entry.value) for entry in _entries(node.get("Resource"))),
         node=node,
         conditions=conditions if isinstance(conditions, Mapping) else {},
         sure=texts is not UNRESOLVED,
     )
+
+
+def _entries(node: Node) -> list[Node]:
+    return (node.items() or []) if isinstance(node.value, list) else [node] if node.present else []
 
 
 def _resource(value: object) -> str:

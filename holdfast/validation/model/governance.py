@@ -14,6 +14,7 @@ class Quota(Item):
     instance_type: Annotated[str, Property(QUOTA_RESOURCE, "InstanceType")]
     instance_count: Annotated[int | None, Property(QUOTA_RESOURCE, "Count")]
     """Whole instances. None: accelerators, vCPUs or memory instead."""
+    accelerators: Annotated[int | None, Property(QUOTA_RESOURCE, "Accelerators")] = None
     partition: Annotated[str | None, Property(QUOTA_RESOURCE, "AcceleratorPartition.Type")] = None
     """Profile of a GPU partition: ``mig-1g.10gb``."""
 

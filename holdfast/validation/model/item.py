@@ -46,6 +46,10 @@ class Item:
     def is_known(self, attribute: str) -> bool:
         return vars(self)[attribute] is not UNRESOLVED
 
+    def is_given(self, attribute: str) -> bool:
+        """Return True if an attribute has a value, be it an unknown one."""
+        return vars(self)[attribute] is not None
+
     def changed(self, **attributes: Any) -> Self:
         """Copy with other attributes; ``dataclasses.replace`` would read unknown ones."""
         return type(self)(**{**vars(self), **attributes})

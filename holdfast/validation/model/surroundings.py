@@ -50,6 +50,14 @@ class Traffic(Item):
     peer: str
     """A CIDR block, a prefix list, or the ``id`` of a SecurityGroup."""
 
+    def covers(self, low: int, high: int) -> bool:
+        """Return True if it is about these ports of TCP."""
+        if self.protocol == "-1":
+            return True
+        if self.protocol not in ("tcp", "6") or self.from_port is None or self.to_port is None:
+            return False
+        return self.from_port <= low and high <= self.to_port
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SecurityGroup(Item):
@@ -107,11 +115,17 @@ class Role(Item):
     """Names at the end of the ARNs of AWS managed policies."""
 
     def allows(self, action: str) -> bool:
-        """True if a statement allows an action on any resource; managed policies do not count."""
+        """
+        Return True if a statement allows an action on any resource; managed policies do not count.
+
+        Actions of EC2 that describe have no resources: a statement that names some does not allow them.
+        """
+        for_all = action.startswith("ec2:Describe")
         return any(
             fnmatch.fnmatchcase(action.lower(), pattern.lower())
             for statement in self.statements
             if statement.effect == "Allow"
+            and not (for_all and statement.is_known("resources") and "*" not in statement.resources)
             for pattern in statement.actions
         )
 
@@ -161,6 +175,8 @@ class LustreFileSystem(Item):
     throughput_mbps_per_tib: Annotated[
         int | None, Property(FILE_SYSTEM, "LustreConfiguration.PerUnitStorageThroughput")
     ]
+    throughput_capacity: Annotated[int | None, Property(FILE_SYSTEM, "LustreConfiguration.ThroughputCapacity")] = None
+    """MB/s of intelligent tiering."""
     version: Annotated[str | None, Property(FILE_SYSTEM, "FileSystemTypeVersion")]
     efa: Annotated[bool, Property(FILE_SYSTEM, "LustreConfiguration.EfaEnabled")] = False
     metadata_mode: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Mode")] = None

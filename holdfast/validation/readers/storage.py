@@ -1,5 +1,6 @@
 """Reader of FSx file systems: Lustre with data repository associations, OpenZFS, and their mounts."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -161,7 +162,10 @@ def _unknown_lustre(path: str) -> LustreFileSystem:
 
 
 def _uri(node: Node) -> Any:
-    """S3 URI, with the bucket's logical id if its name is unknown."""
+    """S3 URI, with the bucket's logical id if its name is unknown, and gaps in one that is known in part."""
     if isinstance(node.value, Text):
-        return node.value.named() or UNRESOLVED
+        text = node.value.with_gaps()
+        bucket, _, key = text.removeprefix("s3://").partition("/")
+        in_part = re.search(r"[a-z0-9]{3}", bucket) and "${" not in key
+        return node.value.named() or (text if in_part else UNRESOLVED)
     return node.text()

@@ -36,7 +36,7 @@ def spot(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
 @rule("HF702", title="A group is either Spot or of a training plan", each=InstanceGroup, source=PLANS)
 def spot_and_plan(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """A training plan is reserved capacity. Spot is unreserved capacity."""
-    if group.capacity == "spot" and group.training_plan_arn is not None:
+    if group.capacity == "spot" and group.is_given("training_plan_arn"):
         yield refused(
             group.at("capacity"), "spot with a training plan", allowed="one of them", fix="remove one of them"
         )

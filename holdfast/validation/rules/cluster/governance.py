@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from holdfast.catalog import bounds
+from holdfast.catalog import bounds, instance_types
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Governance, Quota, TeamQuota, groups_of
@@ -170,15 +170,20 @@ def _types(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
 
 
 def _capacity(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
-    asked = [quota for team in governance.teams for quota in team.quota]
+    known, asked = instance_types(), [quota for team in governance.teams for quota in team.quota]
     for kind in have:
-        of_kind = [quota for quota in asked if quota.instance_type == kind and quota.instance_count is not None]
-        total = sum(quota.instance_count or 0 for quota in of_kind)
-        if total > have[kind]:
+        of_kind = [quota for quota in asked if quota.instance_type == kind]
+        each = known[kind].accelerators if kind in known else 0
+        parts = [quota for quota in of_kind if quota.accelerators is not None] if each else []
+        whole = [quota for quota in of_kind if quota.instance_count is not None]
+        unit, what = (each, "accelerators") if parts else (1, "nodes")
+        total = sum(unit * (quota.instance_count or 0) for quota in whole)
+        total += sum(quota.accelerators or 0 for quota in parts)
+        if total > unit * have[kind]:
             yield refused(
-                of_kind[-1].at("instance_count"),
-                f"{total} nodes of {kind} promised, of {have[kind]}",
-                allowed=f"at most {have[kind]} together",
+                parts[-1].at("accelerators") if parts else whole[-1].at("instance_count"),
+                f"{total} {what} of {kind} promised, of {unit * have[kind]}",
+                allowed=f"at most {unit * have[kind]} together",
                 fix="promise less, or let teams borrow",
             )
 

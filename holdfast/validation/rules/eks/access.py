@@ -81,6 +81,13 @@ def endpoint_access(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
             fix="join blocks that lie side by side, or reach the API through the VPC",
         )
     for index, block in enumerate(blocks):
+        if "/" not in block:
+            yield refused(
+                f"{plane.at('public_access_cidrs')}.{index}",
+                f"{show(block)}, an address without the length of its prefix",
+                allowed="blocks in CIDR notation",
+                fix=f"write {block}/{128 if ':' in block else 32}",
+            )
         if _is_private(block):
             yield _never_from_outside(f"{plane.at('public_access_cidrs')}.{index}", block)
 
@@ -160,7 +167,7 @@ def _is_private(value: object) -> bool:
 def _never_from_outside(path: str, block: str) -> Broken:
     return refused(
         path,
-        f"{block}, which no address on the internet is of",
+        f"{block}, a block of private addresses",
         allowed="public addresses",
         fix="write the public addresses that people come from, or turn public access off",
     )

@@ -7,6 +7,7 @@ from holdfast.catalog import eks_addons, health_monitoring_agent_regions, instan
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, Group, InstanceGroup, groups_of
 from holdfast.validation.rules.eks.control_plane import EKS
+from holdfast.validation.rules.eks.training_operator import identities_of_operator
 
 OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
 CALLERS = (
@@ -131,11 +132,13 @@ def operator_dependencies(plane: EksControlPlane, _: Deployment) -> Iterator[Bro
     each=Addon,
     source="EKS user guide, 'IAM roles for Amazon EKS add-ons'; awsome-distributed-ai 1075",
 )
-def addon_roles(addon: Addon, _: Deployment) -> Iterator[Broken]:
+def addon_roles(addon: Addon, deployment: Deployment) -> Iterator[Broken]:
     """
     Nodes' roles do not cover them. Version 1.2.1 of the training operator rejects an association inside the add-on:
-    make it a resource of its own, before the add-on.
+    make it a resource of its own, before the add-on. HF346 is about one of another name.
     """
+    if addon.name == OPERATOR and deployment.app is not None and any(identities_of_operator(deployment.app)):
+        return
     if addon.name in CALLERS and not addon.has_role:
         yield refused(
             addon.path,

@@ -190,7 +190,7 @@ def public_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
 )
 def private_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
     """Without private access nodes talk to the API through the NAT gateway, and in a closed network not at all."""
-    if not plane.private_access:
+    if plane.public_access and not plane.private_access:
         yield Broken(
             path=plane.at("private_access"),
             message="nodes reach the Kubernetes API over the internet only",

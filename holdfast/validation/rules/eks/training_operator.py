@@ -63,15 +63,11 @@ def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
     """
     if not any(node.get("AddonName").value == _OPERATOR for _addon, node in app.each(ADDON)):
         return
-    for association, node in app.each("AWS::EKS::PodIdentityAssociation"):
-        account, space = node.get("ServiceAccount"), node.get("Namespace")
-        role = role_of(node.get("RoleArn"))
-        policies = [name for _path, name in managed_names(app, role) or ()] if role is not None else []
-        meant = "training-operator" in str(account.value) or OPERATOR_POLICY in policies
-        meant = meant or "operator" in association.logical_id.lower()
-        if not meant:
-            continue
-        for place, expected in ((account, OPERATOR_ACCOUNT), (space, OPERATOR_NAMESPACE)):
+    for node, role, policies in identities_of_operator(app):
+        for place, expected in (
+            (node.get("ServiceAccount"), OPERATOR_ACCOUNT),
+            (node.get("Namespace"), OPERATOR_NAMESPACE),
+        ):
             if isinstance(place.value, str) and place.value != expected:
                 yield refused(place.path, show(place.value), allowed=expected, fix=f"write {expected}")
         if (role is not None and reads_all(app, role) and managed_names(app, role) is not None) and (
@@ -84,6 +80,16 @@ def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed=OPERATOR_POLICY,
                 fix=f"attach {OPERATOR_POLICY} to {role.logical_id}",
             )
+
+
+def identities_of_operator(app: App) -> Iterator[tuple[Node, Resource | None, list[str]]]:
+    """Pod identity associations that are meant for the operator: properties, role, and its managed policies."""
+    for association, node in app.each("AWS::EKS::PodIdentityAssociation"):
+        role = role_of(node.get("RoleArn"))
+        policies = [name for _path, name in managed_names(app, role) or ()] if role is not None else []
+        meant = "training-operator" in str(node.get("ServiceAccount").value) or OPERATOR_POLICY in policies
+        if meant or "operator" in association.logical_id.lower():
+            yield node, role, policies
 
 
 @rule("HF347", severity="warning", title="The training operator has cert-manager", each=App, source=OPERATOR)

@@ -1,15 +1,25 @@
 """5xx: buckets of lifecycle scripts: what their policies and keys let nodes do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from holdfast.validation.cloudformation import Node, Resource
+from holdfast.validation.cloudformation import Resource
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.iam import Grant, grants_in, grants_of, principals, reads_all, role_of, roles_of_groups
-from holdfast.validation.model import App, Deployment, references_in, text_of
+from holdfast.validation.iam import (
+    Grant,
+    buckets_in,
+    grants_in,
+    grants_of,
+    principals,
+    reads_all,
+    role_of,
+    roles_of_groups,
+)
+from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.iam.keys import key_of_bucket
 
-BUCKET = "AWS::S3::Bucket"
 READS = ("s3:GetObject", "s3:ListBucket")
+_WAYS = {"aws:sourcevpce": "AWS::EC2::VPCEndpoint", "aws:sourcevpc": "AWS::EC2::VPC"}
+"""Keys of conditions about the way of a request, and what it is of."""
 
 
 @rule(
@@ -31,6 +41,13 @@ def bucket_policies(app: App, _: Deployment) -> Iterator[Broken]:
                     allowed="policies under which nodes read the bucket",
                     fix="remove the Deny, or add the condition under which it holds",
                 )
+            elif grant.effect == "Deny" and denied and _meets(grant, roles) and (way := _other_way(app, grant)):
+                yield refused(
+                    way,
+                    f"a Deny of {' and '.join(denied)} for all but a network that is not the nodes'",
+                    allowed="the endpoint or the VPC of the nodes",
+                    fix="name the one of this template",
+                )
 
 
 @rule(
@@ -43,7 +60,7 @@ def keys_of_scripts(app: App, _: Deployment) -> Iterator[Broken]:
     """S3 decrypts with the caller's permissions. Without kms:Decrypt no node gets its scripts."""
     for _cluster, group, role in roles_of_groups(app):
         source = group.get("LifeCycleConfig", "SourceS3Uri")
-        for bucket in _buckets_of(app, source):
+        for bucket in buckets_in(app, source):
             key = key_of_bucket(app, bucket)
             if key is None or not reads_all(app, role) or _lets_in(app, key, role):
                 continue
@@ -56,14 +73,21 @@ def keys_of_scripts(app: App, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-def _buckets_of(app: App, source: Node) -> Iterator[Resource]:
-    """Buckets of the app in a URI, by reference or by name."""
-    yield from {each.resource for each in references_in(source.value) if each.resource.type == BUCKET}
-    text = text_of(source.value) or ""
-    for bucket, node in app.each(BUCKET):
-        name = text_of(node.get("BucketName").value)
-        if name and text.startswith((f"s3://{name}/", f"s3://{name}")):
-            yield bucket
+def _other_way(app: App, grant: Grant) -> str:
+    """Place of a condition that requests come through a VPC or an endpoint, none of them one that the app makes."""
+    conditions = [(operator, key) for operator, keys in grant.conditions.items() for key in _keys(keys)]
+    if len(conditions) != 1 or not conditions[0][0].startswith("StringNotEquals"):
+        return ""
+    kind, held = _WAYS.get(conditions[0][1].lower(), ""), grant.node.get("Condition", *conditions[0])
+    entries = (held.items() or []) if isinstance(held.value, list) else [held]
+    named = [each.resource(kind) or each.value for each in entries]
+    made = [resource for resource, _node in app.each(kind)]
+    known = all(isinstance(each, str | Resource) for each in named)
+    return held.path if made and named and known and not any(each in made for each in named) else ""
+
+
+def _keys(condition: object) -> Iterator[str]:
+    yield from condition if isinstance(condition, Mapping) else ()
 
 
 def _meets(grant: Grant, roles: set[Resource]) -> bool:

@@ -27,7 +27,6 @@ _TAKERS: Mapping[tuple[str, str], str] = {
     ("AWS::Lambda::Function", "Role"): "lambda.amazonaws.com",
     ("AWS::EC2::FlowLog", "DeliverLogsPermissionArn"): "vpc-flow-logs.amazonaws.com",
     ("AWS::Grafana::Workspace", "RoleArn"): "grafana.amazonaws.com",
-    ("AWS::SageMaker::Cluster", "ClusterRole"): "hyperpod.sagemaker.amazonaws.com",
     ("AWS::RDS::DBInstance", "MonitoringRoleArn"): "monitoring.rds.amazonaws.com",
     ("AWS::StepFunctions::StateMachine", "RoleArn"): "states.amazonaws.com",
     ("AWS::CodeBuild::Project", "ServiceRole"): "codebuild.amazonaws.com",
@@ -168,6 +167,14 @@ def _trust(grant: Grant) -> Iterator[Broken]:
             ", ".join(grant.actions) or "no action",
             allowed="sts:AssumeRole for a service",
             fix="write sts:AssumeRole",
+        )
+    asked = [key for keys in grant.conditions.values() if isinstance(keys, Mapping) for key in keys]
+    if services and any(key.lower() == "sts:externalid" for key in asked):
+        yield refused(
+            f"{grant.path}.Condition",
+            f"a condition on sts:ExternalId, which {services[0]} does not send",
+            allowed="aws:SourceAccount or aws:SourceArn for a service",
+            fix="remove the condition, or write aws:SourceAccount",
         )
     if "pods.eks.amazonaws.com" in services and not grant.names("sts:TagSession"):
         yield refused(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import limits
 from holdfast.validation.engine import Broken, refused, rule, show
+from holdfast.validation.iam import scripts_bucket
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle, Script
 from holdfast.validation.rules.lifecycle.configuration import API, S3_URI
 
@@ -31,14 +32,20 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     """
     if deployment.file is not None:
         return
-    if group.lifecycle is None or group.lifecycle.source_s3_uri is None:
+    if group.lifecycle is None:
         return
-    if group.lifecycle.source_s3_uri.startswith("s3://sagemaker-"):
+    place, app = group.lifecycle.at("source_s3_uri"), deployment.app
+    bucket = None if app is None else scripts_bucket(app, place)
+    if app is not None and bucket is not None and app.node(bucket).get("BucketName").present:
+        bucket = None
+    if bucket is None and (group.lifecycle.source_s3_uri or "s3://sagemaker-").startswith("s3://sagemaker-"):
         return
     if group.role is None or not group.role.allows("s3:GetObject"):
         yield refused(
-            group.lifecycle.at("source_s3_uri"),
-            show(group.lifecycle.source_s3_uri),
+            place,
+            show(group.lifecycle.source_s3_uri)
+            if bucket is None
+            else f"{bucket.logical_id}, a bucket that CloudFormation names after its stack",
             allowed="s3://sagemaker-..., or a role that may read the bucket",
             fix="name the bucket sagemaker-..., or grant the role to read it",
         )
@@ -169,15 +176,26 @@ def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF516",
-    title="Users do not take names or uids of the operating system",
+    title="Users take neither names nor folders of the operating system",
     each=EnvironmentFile,
     source="accounts of HyperPod's AMI; holdfast/catalog/limits.json",
 )
 def system_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """An account of such a name is there already with another uid, so making it fails, or takes a service's place."""
+    """
+    An account of such a name is there already with another uid, so making it fails, or takes a service's place. What is
+    below a folder of the image may go with an update of it.
+    """
     for user in file.users:
         if user.name in limits("system_users"):
             yield refused(user.at("name"), show(user.name), allowed="a name that the AMI has not", fix="take another")
+        below = next((tree for tree in limits("system_trees") if (user.home or "").startswith(f"{tree}/")), "")
+        if below:
+            yield refused(
+                user.at("home"),
+                f"{show(user.home)}, where the node's image has files in {below}",
+                allowed="a folder of the shared file system, or below /home",
+                fix=f"remove home, or write /home/{user.name}",
+            )
 
 
 @rule(
@@ -187,13 +205,16 @@ def system_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     each=Lifecycle,
     source="sample-physical-ai-scaffolding-kit hashes scripts into the prefix; s3_deployment does not",
 )
-def versioned_uri(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
+def versioned_uri(lifecycle: Lifecycle, deployment: Deployment) -> Iterator[Broken]:
     """
     CloudFormation sees a change when SourceS3Uri changes. With a prefix that stays, new nodes of one group run other
-    scripts than old ones, and nothing says so. Put a hash or a version into the prefix.
+    scripts than old ones, and nothing says so. Put a hash or a version into the prefix. Of a bucket that exists
+    already its owner versions the scripts.
     """
     match = S3_URI.fullmatch(lifecycle.source_s3_uri or "")
-    if match is not None and not re.search(r"\d", match[3]):
+    if match is None or re.search(r"\d", match[3]):
+        return
+    if deployment.app is not None and scripts_bucket(deployment.app, lifecycle.at("source_s3_uri")) is not None:
         yield Broken(
             path=lifecycle.at("source_s3_uri"),
             message=f"the prefix {show(match[3])} has no version: a changed script leaves the template unchanged",

@@ -28,12 +28,18 @@ def nat_subnets(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed="AllocationId of an elastic IP",
                 fix="add AllocationId, or ConnectivityType: private",
             )
-        if subnet is None or private:
+        routes = None if subnet is None else routes_of(app, subnet)
+        if subnet is None or routes is None:
             continue
-        routes = routes_of(app, subnet)
-        if routes is not None and not any(
-            _is_default(app.node(each)) and app.node(each).get("GatewayId").present for each in routes
-        ):
+        public = any(_is_default(app.node(each)) and app.node(each).get("GatewayId").present for each in routes)
+        if private and public:
+            yield refused(
+                f"{nat.path}.ConnectivityType",
+                f"a private NAT gateway in {subnet.logical_id}, whose internet gateway drops what comes from it",
+                allowed="a public NAT gateway as the way to the internet",
+                fix="remove ConnectivityType, and add AllocationId of an elastic IP",
+            )
+        elif not private and not public:
             own = any(app.node(each).get("NatGatewayId").resource("AWS::EC2::NatGateway") is nat for each in routes)
             what = "whose way out is the NAT gateway itself" if own else "without a route to an internet gateway"
             yield refused(

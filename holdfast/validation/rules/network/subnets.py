@@ -96,6 +96,29 @@ def number_of_rules(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
+    "HF249",
+    title="Security groups of nodes let HTTPS out",
+    each=Cluster,
+    source=f"{PREREQUISITES}: nodes store and retrieve scripts, data and models in S3",
+)
+def https_out(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
+    """
+    S3, also through a gateway endpoint, and AWS's APIs are outside of the group: a rule for TCP 443 names their
+    addresses, a prefix list or the group of interface endpoints. Groups that Holdfast makes have one.
+    """
+    for vpc in all_vpcs(cluster) if deployment.app is not None else ():
+        own = {group.id for group in vpc.security_groups}
+        rules = [each for group in vpc.security_groups for each in group.egress]
+        if own and not any(each.peer not in own and each.covers(443, 443) for each in rules):
+            yield refused(
+                vpc.security_groups[0].at("egress"),
+                "no rule that lets HTTPS out of the group",
+                allowed="TCP 443 to S3 and AWS's other services",
+                fix="add an egress rule for TCP 443 to 0.0.0.0/0, or to the VPC's block and the prefix list of S3",
+            )
+
+
+@rule(
     "HF206",
     severity="warning",
     title="Security groups of a closed network let out no traffic to everywhere",

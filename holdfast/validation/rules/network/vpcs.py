@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Resource, named
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.iam import grants_in
-from holdfast.validation.model import App, Deployment
+from holdfast.validation.iam import BUCKET, Grant, grants_in, resources_of, scripts_buckets
+from holdfast.validation.model import App, Deployment, references_in
 from holdfast.validation.rules.eks import network_of, vpcs_of
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
 from holdfast.validation.rules.network.routes import ROUTES
-from holdfast.validation.rules.network.templates import ENDPOINT, VPC
+from holdfast.validation.rules.network.templates import ENDPOINT, GROUP, SUBNET, VPC
 
 PRIVATE = "EKS user guide, 'Deploy private clusters with limited internet access'"
 NEEDED = ("ec2", "ecr.api", "ecr.dkr", "sts")
@@ -43,6 +43,57 @@ def endpoint_policies(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed="one that allows what the nodes do",
                 fix="remove the policy, or allow what is needed",
             )
+        elif service == "s3":
+            yield from _scripts_shut_out(app, endpoint, grants)
+
+
+def _scripts_shut_out(app: App, endpoint: Resource, grants: list[Grant]) -> Iterator[Broken]:
+    """Buckets of lifecycle scripts that a policy leaves out, where it names each bucket of the app by reference."""
+    named = [
+        {each.resource for each in references_in(entry.value) if each.resource.type == BUCKET}
+        for grant in grants
+        if grant.effect == "Allow" and grant.names("s3:GetObject")
+        for entry in resources_of(grant)
+    ]
+    for bucket in scripts_buckets(app):
+        if all(named) and not any(bucket in each for each in named):
+            yield refused(
+                f"{endpoint.path}.PolicyDocument",
+                f"a policy of {endpoint.logical_id} without {bucket.logical_id}, which has the lifecycle scripts",
+                allowed="one that lets nodes read their scripts",
+                fix=f"allow s3:GetObject on {bucket.logical_id} too",
+            )
+
+
+@rule(
+    "HF250",
+    title="Security groups of nodes are of the VPC of their subnets",
+    each=App,
+    source="SageMaker API reference, VpcConfig; EC2 user guide: a security group is for resources of its VPC",
+)
+def one_vpc(app: App, _: Deployment) -> Iterator[Broken]:
+    """A network interface has security groups of its own VPC."""
+    for _cluster, node in app.each("AWS::SageMaker::Cluster"):
+        groups = node.get("InstanceGroups").items() or ()
+        for config in (node.get("VpcConfig"), *(each.get("OverrideVpcConfig") for each in groups)):
+            subnets = [each.resource(SUBNET) for each in config.get("Subnets").items() or ()]
+            vpcs = {_vpc(app, each) for each in subnets}
+            for entry in config.get("SecurityGroupIds").items() or ():
+                group = entry.resource(GROUP)
+                own = _vpc(app, group)
+                if group is not None and own is not None and vpcs and None not in vpcs and own not in vpcs:
+                    yield refused(
+                        f"{group.path}.VpcId",
+                        f"another VPC than that of {', '.join(each.logical_id for each in subnets if each)}",
+                        allowed="the VPC of the nodes' subnets",
+                        fix="name the VPC of the subnets",
+                    )
+
+
+def _vpc(app: App, resource: Resource | None) -> Resource | str | None:
+    """VPC of a resource: of the app, or by its id."""
+    node = None if resource is None else app.node(resource).get("VpcId")
+    return None if node is None else node.resource(VPC) or (node.value if isinstance(node.value, str) else None)
 
 
 @rule("HF241", title="A closed network has the VPC endpoints that EKS needs", each=App, source=PRIVATE)

@@ -45,7 +45,7 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
                 for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
                     for name in ("DnsName", "MountName"):
                         places += [((kind, name), config.get(kind, name))] * ((kind, name) in _ATTRIBUTES)
-                yield from _one_file_system(config.get("FsxLustreConfig"))
+                yield from _one_file_system(app, config.get("FsxLustreConfig"))
         for key, node in places:
             yield from _attribute(key, node)
         yield from _literal_names(properties)
@@ -174,9 +174,18 @@ def _uri_of_scripts(uri: Node) -> Iterator[Broken]:
             )
 
 
-def _one_file_system(config: Node) -> Iterator[Broken]:
+def _one_file_system(app: App, config: Node) -> Iterator[Broken]:
     name: Any = config.get("DnsName").value
     mount: Any = config.get("MountName").value
+    made = name.resource if isinstance(name, Reference) and name.resource.type == FILE_SYSTEM else None
+    kind = None if made is None else app.node(made).get("LustreConfiguration", "DeploymentType").text()
+    if made is not None and isinstance(mount, str) and isinstance(kind, str) and kind != "SCRATCH_1":
+        yield refused(
+            f"{config.path}.MountName",
+            f"{show(mount)} for {made.logical_id}, whose mount name FSx makes up",
+            allowed=f"Fn::GetAtt {made.logical_id}.LustreMountName",
+            fix=f"write Fn::GetAtt {made.logical_id}.LustreMountName",
+        )
     both = isinstance(name, Reference) and isinstance(mount, Reference)
     if both and name.resource is not mount.resource and name.resource.type == mount.resource.type == FILE_SYSTEM:
         yield refused(

@@ -1,23 +1,49 @@
 """6xx: the database of Slurm's accounting."""
 
+import re
 from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Reference, Resource
-from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.model import App, Deployment
+from holdfast.validation.engine import Broken, refused, rule, show
+from holdfast.validation.model import AccountingDatabase, App, Deployment
+
+READER = ".cluster-ro-"
+_HOST = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d)\.rds\.amazonaws\.com")
 
 
 @rule(
     "HF654",
     title="The accounting database can be reached and used by slurmdbd",
-    each=App,
-    source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'",
+    each=(AccountingDatabase, App),
+    source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'; "
+    "Aurora user guide, 'Amazon Aurora endpoint connections': the reader endpoint is for statements that only read",
 )
-def accounting_database(app: App, _: Deployment) -> Iterator[Broken]:
+def accounting_database(item: AccountingDatabase | App, deployment: Deployment) -> Iterator[Broken]:
     """
-    slurmdbd speaks to MySQL or MariaDB. The controller's security group has to reach the database's port; a subnet
-    group has subnets in two zones, and no database of a cluster is public.
+    slurmdbd speaks to MySQL or MariaDB, and writes. The controller's security group has to reach the database's port; a
+    subnet group has subnets in two zones, and no database of a cluster is public.
     """
+    if isinstance(item, App):
+        yield from _of_app(item)
+        return
+    match = _HOST.search(item.endpoint or "")
+    if match is not None and deployment.region is not None and match[1] != deployment.region:
+        yield refused(
+            item.at("endpoint"),
+            f"a database of region {match[1]}",
+            allowed=f"one of {deployment.region}, which nodes reach in their network",
+            fix=f"name one of {deployment.region}",
+        )
+    if READER in (item.endpoint or ""):
+        yield refused(
+            item.at("endpoint"),
+            f"{show(item.endpoint)}, the reader endpoint of an Aurora cluster",
+            allowed="an endpoint that takes writes",
+            fix=f"write {(item.endpoint or '').replace(READER, '.cluster-')}",
+        )
+
+
+def _of_app(app: App) -> Iterator[Broken]:
     for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         endpoint = properties.get("Orchestrator", "Slurm", "AccountingDatabase", "Endpoint").value
         database = endpoint.resource if isinstance(endpoint, Reference) else None

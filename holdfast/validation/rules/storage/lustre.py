@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds, least_metadata_iops, limits, steps
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting, zones_of
+from holdfast.validation.model import (
+    Deployment,
+    LustreFileSystem,
+    OpenZfsFileSystem,
+    RestrictedLustre,
+    mounting,
+    zones_of,
+)
 from holdfast.validation.rules.network import vpc_of
 
 FSX = "FSx API reference"
@@ -59,6 +66,13 @@ def lustre_throughput(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broke
             f"{lustre.throughput_mbps_per_tib} MB/s per TiB",
             allowed="none with INTELLIGENT_TIERING, which has ThroughputCapacity",
             fix="write ThroughputCapacity instead, such as 4000",
+        )
+    if lustre.storage_type != "INTELLIGENT_TIERING" and lustre.throughput_capacity is not None:
+        yield refused(
+            lustre.at("throughput_capacity"),
+            f"ThroughputCapacity on {lustre.storage_type}",
+            allowed="it with INTELLIGENT_TIERING; PerUnitStorageThroughput otherwise",
+            fix="remove it",
         )
     if lustre.storage_type != "SSD":
         return
@@ -133,12 +147,21 @@ def lustre_efa_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Bro
         )
 
 
-@rule("HF612", title="A Lustre file system is in one subnet", each=LustreFileSystem, source=f"{FSX}, SubnetIds")
-def lustre_subnet(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """FSx takes exactly one."""
-    if len(lustre.vpc.subnets) != 1:
+@rule(
+    "HF612",
+    title="A file system is in one subnet, one in two zones in two",
+    each=(LustreFileSystem, OpenZfsFileSystem),
+    source=f"{FSX}, SubnetIds",
+)
+def subnets(file_system: LustreFileSystem | OpenZfsFileSystem, _: Deployment) -> Iterator[Broken]:
+    """Lustre and OpenZFS in a single zone take exactly one; OpenZFS with MULTI_AZ_1 takes two."""
+    given, several = len(file_system.vpc.subnets), file_system.deployment_type.startswith("MULTI_AZ")
+    if given != 1 + several:
         yield refused(
-            lustre.vpc.at("subnets"), f"{len(lustre.vpc.subnets)} subnets", allowed="one", fix="name the nodes' subnet"
+            file_system.vpc.at("subnets"),
+            f"{given} subnet{'s' * (given != 1)}",
+            allowed=f"two with {file_system.deployment_type}" if several else "one",
+            fix="add a subnet of a second zone, or take SINGLE_AZ_2" if several else "name the nodes' subnet",
         )
 
 
@@ -285,16 +308,20 @@ def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broke
 
 def _zones_differ(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
     own = lustre.vpc.subnets
+    found: dict[tuple[str, str, str], list[str]] = {}
     for group in mounting(lustre.id, deployment):
         vpc = vpc_of(group, deployment.cluster)
         known = zones_of((*own, *(() if vpc is None else vpc.subnets)))
         its, zones = {*known[: len(own)]} - {None}, {*known[len(own) :]} - {None}
         if its and zones - its:
-            yield Broken(
-                path=group.at("override_vpc") if group.override_vpc is not None else lustre.vpc.at("subnets"),
-                message=f"group {group.name} is in {', '.join(sorted(map(str, zones)))}, "
-                f"its file system in {', '.join(sorted(map(str, its)))}",
-                fix="write mount_lustre: false for the group, or put them into one zone"
-                if deployment.file is not None
-                else "put them into one zone",
-            )
+            place = group.at("override_vpc") if group.override_vpc is not None else lustre.vpc.at("subnets")
+            here, there = (", ".join(sorted(map(str, each))) for each in (zones, its))
+            found.setdefault((place, here, there), []).append(group.name)
+    for (place, here, there), groups in found.items():
+        yield Broken(
+            path=place,
+            message=f"nodes of {', '.join(groups)} are in {here}, their file system in {there}",
+            fix="write mount_lustre: false for the group, or put them into one zone"
+            if deployment.file is not None
+            else "put them into one zone",
+        )

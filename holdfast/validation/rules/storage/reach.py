@@ -11,7 +11,6 @@ from holdfast.validation.model import (
     LustreFileSystem,
     OpenZfsFileSystem,
     SecurityGroup,
-    Traffic,
     VpcConfig,
     mounting,
 )
@@ -107,7 +106,16 @@ def _ports(
     file_system: VpcConfig, group: InstanceGroup, deployment: Deployment, ports: tuple[tuple[int, int], ...]
 ) -> Iterator[Broken]:
     nodes = vpc_of(group, deployment.cluster)
-    if nodes is None or not nodes.security_groups or not file_system.security_groups:
+    if nodes is None or not nodes.security_groups:
+        return
+    if not file_system.security_groups and all(each.is_known("ingress") for each in nodes.security_groups):
+        yield refused(
+            file_system.at("security_groups"),
+            "no security groups, so the file system gets the default one of the VPC, in which no node is",
+            allowed="a group that nodes reach it through",
+            fix=f"name the security group of {group.name} in {file_system.word('security_groups')}",
+        )
+    if not file_system.security_groups:
         return
     for source, target, end in (
         (nodes, file_system, "the file system"),
@@ -131,7 +139,7 @@ def _ports(
 def _lets_in(target: SecurityGroup, low: int, high: int, source: VpcConfig) -> bool:
     members = {group.id for group in source.security_groups}
     return any(
-        _covers(traffic, low, high) and (traffic.peer in members or _is_from(traffic.peer, source))
+        traffic.covers(low, high) and (traffic.peer in members or _is_from(traffic.peer, source))
         for traffic in target.ingress
     )
 
@@ -142,11 +150,3 @@ def _is_from(peer: str, source: VpcConfig) -> bool:
         return block is not None
     own = [block_of(subnet.cidr) for subnet in source.subnets]
     return all(subnet is not None and subnet.subnet_of(block) for subnet in own)
-
-
-def _covers(traffic: Traffic, low: int, high: int) -> bool:
-    if traffic.protocol == "-1":
-        return True
-    if traffic.protocol not in ("tcp", "6") or traffic.from_port is None or traffic.to_port is None:
-        return False
-    return traffic.from_port <= low and high <= traffic.to_port

@@ -259,13 +259,22 @@ def notifications_after_permissions(app: App, _: Deployment) -> Iterator[Broken]
 
 
 def too_late(resource: Resource, needed: Resource | Sequence[Resource], what: str) -> Broken:
-    names = [each.logical_id for each in ([needed] if isinstance(needed, Resource) else needed)]
+    others = [needed] if isinstance(needed, Resource) else needed
+    names = [each.logical_id for each in others]
+    construct, constructs = _construct(resource), list(dict.fromkeys(filter(None, map(_construct, others))))
+    in_cdk = f"; in the CDK: let {construct} depend on {' and '.join(constructs)}" if construct and constructs else ""
     return refused(
         f"{body_path(resource)}.DependsOn",
         f"{resource.logical_id} without DependsOn {', '.join(names)}: {what}",
         allowed=f"{resource.logical_id} after {' and '.join(names)}",
-        fix=f"add {', '.join(names)} to DependsOn of {resource.logical_id}",
+        fix=f"add {', '.join(names)} to DependsOn of {resource.logical_id}{in_cdk}",
     )
+
+
+def _construct(resource: Resource) -> str:
+    """Path of the construct in its stack that made a resource; empty outside of the CDK."""
+    path = str((resource.body.get("Metadata") or {}).get("aws:cdk:path", "")).removesuffix("/Resource")
+    return re.sub(r"/(?:from|to) .*", "", path.partition("/")[2])  # rules are children of their security group
 
 
 def is_before(app: App, first: Resource, second: Resource) -> bool:

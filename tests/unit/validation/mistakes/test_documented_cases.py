@@ -19,9 +19,10 @@ def sample(kind: str) -> list[Case]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_form_has_forty_mistakes_and_ten_clean_cases_with_pages(form: str) -> None:
+def test_a_form_has_at_least_forty_mistakes_and_ten_clean_cases_with_pages(form: str) -> None:
     mistakes, clean = cases(form, "mistakes"), cases(form, "clean")
-    assert (len(mistakes), len(clean)) == (40, 10)
+    assert len(mistakes) >= 40
+    assert len(clean) >= 10
     assert all(case.at for case in mistakes)
     assert not any(case.at for case in clean)
     assert all(".html" in case.page for case in (*mistakes, *clean))
