@@ -24,6 +24,8 @@ AUTO_PATCH = f"{CLUSTER}.AutoPatchConfig"
 VOLUME = f"{CLUSTER}.ClusterEbsVolumeConfig"
 MOUNT = f"{CLUSTER}.ClusterFsxLustreConfig"
 LIFE_CYCLE = f"{CLUSTER}.ClusterLifeCycleConfig"
+SHARED_ENVIRONMENT = f"{CLUSTER}.SharedEnvironmentConfig"
+VPC_CONFIG = f"{CLUSTER}.VpcConfig"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Property:
     """``LustreConfiguration.EfaEnabled``"""
     default: Any = None
     """Value of the service where a template has none."""
+    each: str = ""
+    """Only key of the structures of a list: ``AlarmName``. Default: none, entries are plain."""
 
     @property
     def type(self) -> str:
@@ -64,6 +68,8 @@ class Property:
         """Value in an API answer or in properties; the default if absent."""
         for part in self.path.split("."):
             described = described.get(part) if isinstance(described, dict) else None
+        if described is not None and self.each:
+            return [entry[self.each] for entry in described]
         return self.default if described is None else described
 
 

@@ -77,7 +77,8 @@ def orchestrator_properties(
 
 
 def vpc_properties(subnets: Sequence[ec2.ISubnet], security_groups: Sequence[ec2.ISecurityGroup]) -> Properties:
-    return translation.vpc_config(
+    return properties_of(
+        model.VpcConfig,
         subnets=[subnet.subnet_id for subnet in subnets],
         security_groups=[group.security_group_id for group in security_groups],
     )
@@ -114,13 +115,13 @@ def _mount(mount: Mount) -> Properties:
 
 
 def _scheduled(update: ScheduledUpdate) -> Properties:
-    deployment = update.deployment
-    if deployment is None:
-        return translation.scheduled_update(update, deployment=None)
-    wait = deployment.wait_interval
-    rolling = translation.deployment(
-        deployment,
-        wait_interval_s=None if wait is None else wait.to_seconds(),
-        alarm_names=[alarm.alarm_name for alarm in deployment.rollback_alarms],
+    rolling = update.deployment
+    if rolling is None:
+        return properties_of(model.ScheduledUpdate, update)
+    deployment = properties_of(
+        model.RollingUpdate,
+        rolling,
+        wait_interval_s=None if rolling.wait_interval is None else rolling.wait_interval.to_seconds(),
+        rollback_alarms=[alarm.alarm_name for alarm in rolling.rollback_alarms],
     )
-    return translation.scheduled_update(update, deployment=rolling)
+    return properties_of(model.ScheduledUpdate, update, deployment=deployment)

@@ -1,7 +1,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.validation.translation import Properties, life_cycle_config
+from holdfast.validation import model
+from holdfast.validation.translation import Properties, properties_of
 from holdfast_constructs.cluster.orchestrators import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs.groups import InstanceGroup, LifecycleMode
 from holdfast_constructs.lifecycle import ACCOUNTING, MOUNTS, MOUNTS_OF, ILifecycleScripts
@@ -54,7 +55,8 @@ class Lifecycle:
         mode, scripts = self.mode(group), self.scripts(group)
         if scripts is None or mode == "none":
             return None
-        return life_cycle_config(
+        return properties_of(
+            model.Lifecycle,
             source_s3_uri=scripts.source_s3_uri,
             on_create=scripts.on_create if mode == "custom" else None,
             on_init_complete=scripts.on_init_complete if mode == "extension" else None,

@@ -6,10 +6,14 @@ from holdfast.catalog import (
     AUTO_PATCH,
     BATCH_SIZE,
     CLUSTER,
+    DEPLOYMENT,
     GROUP,
     RESTRICTED_GROUP,
     RESTRICTED_LUSTRE,
     SCHEDULED_UPDATE,
+    SHARED_ENVIRONMENT,
+    TAINT,
+    VPC_CONFIG,
     Property,
     bounds,
 )
@@ -35,20 +39,20 @@ class GroupSlurm(Model):
 class Taint(Model):
     """A Kubernetes taint of a group's nodes."""
 
-    key: aws.LabelKey
+    key: Annotated[aws.LabelKey, Property(TAINT, "Key")]
     """Its key."""
-    value: aws.LabelValue = ""
+    value: Annotated[aws.LabelValue, Property(TAINT, "Value")] = ""
     """Its value. Default: empty"""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    effect: Annotated[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], Property(TAINT, "Effect")]
     """What it does to pods that do not tolerate it."""
 
 
 class OverrideVpc(Model):
     """Subnets and security groups of one group (API: OverrideVpcConfig). They cannot be changed later."""
 
-    subnet_ids: aws.OneOrMoreSubnetIds
+    subnet_ids: Annotated[aws.OneOrMoreSubnetIds, Property(VPC_CONFIG, "Subnets")]
     """Where the group's nodes are."""
-    security_group_ids: aws.OneOrMoreSecurityGroupIds
+    security_group_ids: Annotated[aws.OneOrMoreSecurityGroupIds, Property(VPC_CONFIG, "SecurityGroupIds")]
     """The groups of their network interfaces; every one has to allow all traffic from and to itself."""
 
 
@@ -64,13 +68,17 @@ class BatchSize(Model):
 class Deployment(Model):
     """How an update of software rolls over the nodes of a group (API: DeploymentConfiguration)."""
 
-    maximum_batch_size: BatchSize
+    maximum_batch_size: Annotated[BatchSize, Property(DEPLOYMENT, "RollingUpdatePolicy.MaximumBatchSize")]
     """Nodes that are updated at once."""
-    rollback_maximum_batch_size: BatchSize | None = None
+    rollback_maximum_batch_size: Annotated[
+        BatchSize | None, Property(DEPLOYMENT, "RollingUpdatePolicy.RollbackMaximumBatchSize")
+    ] = None
     """Nodes that are rolled back at once. Default: the service's own"""
-    wait_interval_s: fields.WaitSeconds = 0
+    wait_interval_s: Annotated[fields.WaitSeconds, Property(DEPLOYMENT, "WaitIntervalInSeconds")] = 0
     """Pause between batches in seconds. Default: 0"""
-    rollback_alarms: aws.AlarmNames | None = None
+    rollback_alarms: Annotated[
+        aws.AlarmNames | None, Property(DEPLOYMENT, "AutoRollbackConfiguration", each="AlarmName")
+    ] = None
     """Existing CloudWatch alarms that stop the update and roll it back. Default: none"""
 
 
@@ -79,7 +87,7 @@ class ScheduledUpdate(Model):
 
     schedule_expression: Annotated[aws.ScheduleExpression, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
     """Six fields of cron, in UTC."""
-    deployment: Deployment | None = None
+    deployment: Annotated[Deployment | None, Property(SCHEDULED_UPDATE, "DeploymentConfig")] = None
     """How it rolls over the group. Default: all nodes at once"""
 
 
@@ -214,9 +222,11 @@ class RestrictedInstanceGroup(Model):
 class RestrictedEnvironment(Model):
     """What restricted instance groups share (API: SharedEnvironmentConfig)."""
 
-    lustre: RestrictedLustre | None = None
+    lustre: Annotated[RestrictedLustre | None, Property(SHARED_ENVIRONMENT, "FSxLustreConfig")] = None
     """Their file system. Default: each group has its own"""
-    lustre_deletion_policy: Literal["DeleteIfNotUsed", "Keep"] = "Keep"
+    lustre_deletion_policy: Annotated[
+        Literal["DeleteIfNotUsed", "Keep"], Property(SHARED_ENVIRONMENT, "FSxLustreDeletionPolicy")
+    ] = "Keep"
     """What becomes of it when no group uses it any more. Default: Keep"""
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.config.models import RestrictedEnvironment
 from holdfast.importing.draft import Draft, KeptParts, most_common, roles
-from holdfast.importing.sections.groups import instance_group, restricted_group, restricted_lustre
+from holdfast.importing.sections.groups import instance_group, restricted_group
 from holdfast.importing.sections.lifecycle import Scripts
+from holdfast.importing.sections.settings import read_back
 
 OWN_TAGS = ("holdfast:", "aws:")
 KNOWN = frozenset(
@@ -64,7 +66,7 @@ def cluster(
         ]
     shared = (request.get("RestrictedInstanceGroupsConfig") or {}).get("SharedEnvironmentConfig") or {}
     if shared:
-        section["restricted_environment"] = _restricted_environment(shared)
+        section["restricted_environment"] = read_back(RestrictedEnvironment, shared)
     return section
 
 
@@ -88,9 +90,3 @@ def _settings(
     if "Eks" in (request.get("Orchestrator") or {}) and own.get("SageMaker") == "true":
         del own["SageMaker"]  # every cluster on EKS gets it
     return section | ({"tags": own} if own else {})
-
-
-def _restricted_environment(shared: Mapping[str, Any]) -> dict[str, Any]:
-    lustre = restricted_lustre(shared.get("FSxLustreConfig"))
-    policy = shared.get("FSxLustreDeletionPolicy", "Keep")
-    return {**({"lustre": lustre} if lustre else {}), "lustre_deletion_policy": policy}

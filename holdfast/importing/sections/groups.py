@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.config.models import InstanceGroup, RestrictedInstanceGroup
+from holdfast.config.models import InstanceGroup, RestrictedInstanceGroup, ScheduledUpdate
 from holdfast.importing.draft import Draft
 from holdfast.importing.sections.settings import of_model, properties_of, read_back
 
@@ -28,18 +28,15 @@ def instance_group(
     storage = group.get("InstanceStorageConfigs") or []
     mounted = any("FsxLustreConfig" in config for config in storage)
     patch = group.get("AutoPatchConfig")
-    update = group.get("ScheduledUpdateConfig")
-    kubernetes = group.get("KubernetesConfig") or {}
+    update = group.get("ScheduledUpdateConfig") or {}
+    _leftover(update, properties_of(ScheduledUpdate), f"{path}.scheduled_update", imported)
     found = read_back(InstanceGroup, group) | {
         "capacity": _capacity(group.get("CapacityRequirements") or {}),
         **_volumes(storage, path, imported),
         "mount_lustre": False if lustre and not mounted else None,
         "deep_health_checks": _checks(group, path, imported),
         "image_id": _image(group, path, imported),
-        "override_vpc": _override_vpc(group),
-        "scheduled_update": None if update is None else _scheduled_update(update, path, imported),
         "auto_patch": None if patch is None else _auto_patch(patch, path, imported),
-        "taints": [_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
         "slurm": _slurm(group, path, imported),
     }
     return of_model(InstanceGroup, {**found, **NOT_OWN, **own})
@@ -56,16 +53,8 @@ def restricted_group(group: Mapping[str, Any], *, imported: Draft, own: Mapping[
     found = read_back(RestrictedInstanceGroup, group) | {
         "volume_gib": volumes.get("volume_gib"),
         "deep_health_checks": _checks(group, path, imported),
-        "override_vpc": _override_vpc(group),
-        "lustre": restricted_lustre(environment.get("FSxLustreConfig")),
     }
     return of_model(RestrictedInstanceGroup, {**found, **NOT_OWN, **own})
-
-
-def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if not config:
-        return None
-    return {"capacity_gib": config["SizeInGiB"], "throughput_mbps_per_tib": config["PerUnitStorageThroughput"]}
 
 
 def _checks(group: Mapping[str, Any], path: str, imported: Draft) -> list[str] | None:
@@ -108,18 +97,6 @@ def _capacity(requirements: Mapping[str, Any]) -> str | None:
     return "on-demand" if "OnDemand" in requirements else None
 
 
-def _override_vpc(group: Mapping[str, Any]) -> dict[str, Any] | None:
-    vpc = group.get("OverrideVpcConfig")
-    return None if not vpc else {"subnet_ids": vpc["Subnets"], "security_group_ids": vpc["SecurityGroupIds"]}
-
-
-def _scheduled_update(config: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any]:
-    _leftover(config, {"ScheduleExpression", "DeploymentConfig"}, f"{path}.scheduled_update", imported)
-    return _compact(
-        schedule_expression=config["ScheduleExpression"], deployment=_deployment(config.get("DeploymentConfig"))
-    )
-
-
 def _auto_patch(config: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any] | None:
     strategy = config["PatchingStrategy"]
     if strategy not in STRATEGIES:
@@ -131,27 +108,6 @@ def _auto_patch(config: Mapping[str, Any], path: str, imported: Draft) -> dict[s
     if config.get("DeploymentConfig"):
         imported.note(f"{path}.auto_patch", f"the deployment settings are left out: {strategy} does not use them")
     return {"strategy": strategy}
-
-
-def _deployment(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    policy = (config or {}).get("RollingUpdatePolicy")
-    if not config or not policy:
-        return None
-    alarms = [alarm["AlarmName"] for alarm in config.get("AutoRollbackConfiguration") or []]
-    return _compact(
-        maximum_batch_size=_batch_size(policy["MaximumBatchSize"]),
-        rollback_maximum_batch_size=_batch_size(policy.get("RollbackMaximumBatchSize")),
-        wait_interval_s=_unless(config.get("WaitIntervalInSeconds"), 0),
-        rollback_alarms=alarms or None,
-    )
-
-
-def _batch_size(size: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if not size else {"type": size["Type"], "value": size["Value"]}
-
-
-def _taint(taint: Mapping[str, Any]) -> dict[str, Any]:
-    return _compact(key=taint["Key"], value=taint.get("Value") or None, effect=taint["Effect"])
 
 
 def _slurm(group: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any] | None:
@@ -167,10 +123,6 @@ def _slurm(group: Mapping[str, Any], path: str, imported: Draft) -> dict[str, An
 def _leftover(value: Mapping[str, Any], known: frozenset[str] | set[str], path: str, imported: Draft) -> None:
     for key in sorted(set(value) - known):
         imported.leave_out(path, key, value[key])
-
-
-def _unless(value: Any, default: Any) -> Any:
-    return None if value == default else value
 
 
 def _compact(**settings: Any) -> dict[str, Any]:

@@ -6,13 +6,28 @@ from typing import Any
 from pydantic import BaseModel
 
 from holdfast.config.models import property_of
+from holdfast.config.reading import inner_model
 
 
 def read_back(model: type[BaseModel], described: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a section by the answer, or by the service's default."""
-    found = {name: property_of(field) for name, field in model.model_fields.items()}
-    values = {name: becomes.read(described) for name, becomes in found.items() if becomes is not None}
-    return {name: value for name, value in values.items() if value is not None}
+    found = {}
+    for name, field in model.model_fields.items():
+        becomes = property_of(field)
+        value = None if becomes is None else becomes.read(described)
+        inner, many = inner_model(field)
+        if inner is not None and value is not None:
+            value = [_section(inner, entry) for entry in value] if many else _section(inner, value)
+        if value not in (None, []):
+            found[name] = value
+    return found
+
+
+def _section(model: type[BaseModel], described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Settings of a section; None without those that it requires."""
+    found = of_model(model, read_back(model, described))
+    required = {name for name, field in model.model_fields.items() if field.is_required()}
+    return found if found and required <= set(found) else None
 
 
 def properties_of(model: type[BaseModel]) -> frozenset[str]:

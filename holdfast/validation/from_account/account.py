@@ -112,7 +112,9 @@ def _left(clients: Clients, service: str, quota: str, operation: str, result: st
 
 
 def _alarms(client: Any, parts: list[Any]) -> frozenset[str]:
-    names = sorted({name for update in _each(parts, RollingUpdate, "alarm_names") for name in update.alarm_names})
+    names = sorted(
+        {name for update in _each(parts, RollingUpdate, "rollback_alarms") for name in update.rollback_alarms}
+    )
     if not names:
         return frozenset()
     answer = client.describe_alarms(AlarmNames=names[:100], AlarmTypes=["MetricAlarm", "CompositeAlarm"])

@@ -4,15 +4,8 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import RestrictedGroup
-from holdfast.validation.translation import (
-    Properties,
-    deployment,
-    ebs_volume,
-    properties_of,
-    scheduled_update,
-    vpc_config,
-)
+from holdfast.validation.model import RestrictedGroup, VpcConfig
+from holdfast.validation.translation import Properties, ebs_volume, properties_of
 from holdfast.validation.translation import instance_group as translated
 
 
@@ -41,7 +34,6 @@ def instance_group(
         node_type=None if slurm is None else slurm.node_type,
         partitions=partition if partition in (None, UNRESOLVED) else [partition],
         override_vpc=_placed(group, zones),
-        scheduled_update=_scheduled(group.scheduled_update),
     )
 
 
@@ -80,34 +72,16 @@ def _placed(group: Settings, zones: Any) -> Properties | None:
     if group.override_vpc is not None or UNRESOLVED in (zone, zones) or zone not in zones:
         return _override(group.override_vpc)
     place = group.at("availability_zone")
-    return vpc_config(
-        path=place, subnets=[zone_subnet(zone)], subnets_path=place, security_groups=["nodes"],
-        security_groups_path=place,
-    )  # fmt: skip
+    return properties_of(VpcConfig, path=place, subnets=[zone_subnet(zone)], security_groups=["nodes"])
 
 
 def _override(settings: Settings | None) -> Properties | None:
     if settings is None or settings.is_unreadable:
         return settings if settings is None else UNRESOLVED
-    return vpc_config(
-        path=settings.path,
+    return properties_of(
+        VpcConfig,
+        settings,
+        places=settings.places(subnets="subnet_ids", security_groups="security_group_ids"),
         subnets=settings.subnet_ids,
-        subnets_path=settings.at("subnet_ids"),
         security_groups=settings.security_group_ids,
-        security_groups_path=settings.at("security_group_ids"),
     )
-
-
-def _scheduled(update: Settings | None) -> Properties | None:
-    if update is None or update.is_unreadable:
-        return update if update is None else UNRESOLVED
-    rolling: Settings | None = update.deployment
-    if rolling is None:
-        return scheduled_update(update, deployment=None)
-    found = deployment(
-        rolling,
-        places={"alarm_names": rolling.at("rollback_alarms")},
-        wait_interval_s=rolling.wait_interval_s,
-        alarm_names=rolling.rollback_alarms or (),
-    )
-    return scheduled_update(update, deployment=found)

@@ -9,7 +9,7 @@ from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.model import Lifecycle, Script
 from holdfast.validation.shell import shell_mistake
-from holdfast.validation.translation import Properties, life_cycle_config, properties_of
+from holdfast.validation.translation import Properties, properties_of
 
 HOOKS = {"custom": "on_create", "extension": "on_init_complete"}
 """What of a LifeCycleConfig each mode names; the file is called like it."""
@@ -40,7 +40,8 @@ class LifecycleModes:
         if mode not in HOOKS:
             return None
         hook = HOOKS[mode]
-        return life_cycle_config(
+        return properties_of(
+            Lifecycle,
             path="lifecycle",
             source_s3_uri=SOURCE_S3_URI,
             on_create="on_create.sh" if hook == "on_create" else None,

@@ -74,7 +74,9 @@ class RollingUpdate(Item):
         BatchSize | None, Property(DEPLOYMENT, "RollingUpdatePolicy.RollbackMaximumBatchSize")
     ] = None
     wait_interval_s: Annotated[int | None, Property(DEPLOYMENT, "WaitIntervalInSeconds")] = None
-    alarm_names: Annotated[tuple[str, ...], Property(DEPLOYMENT, "AutoRollbackConfiguration")] = ()
+    rollback_alarms: Annotated[
+        tuple[str, ...], Property(DEPLOYMENT, "AutoRollbackConfiguration", each="AlarmName")
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -82,7 +84,7 @@ class ScheduledUpdate(Item):
     """Updates of software on a schedule (API: ScheduledUpdateConfig)."""
 
     schedule_expression: Annotated[str, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
-    deployment: RollingUpdate | None = None
+    deployment: Annotated[RollingUpdate | None, Property(SCHEDULED_UPDATE, "DeploymentConfig")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -91,7 +93,7 @@ class AutoPatch(Item):
 
     strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
     next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
-    deployment: RollingUpdate | None = None
+    deployment: Annotated[RollingUpdate | None, Property(AUTO_PATCH, "DeploymentConfig")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, LIFE_CYCLE, Property
+from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, LIFE_CYCLE, VPC_CONFIG, Property
 from holdfast.validation.model.item import Item
 
 
@@ -57,8 +57,8 @@ class SecurityGroup(Item):
 class VpcConfig(Item):
     """Subnets and security groups of a cluster, a group, or a file system (API: VpcConfig)."""
 
-    subnets: tuple[Subnet, ...]
-    security_groups: tuple[SecurityGroup, ...]
+    subnets: Annotated[tuple[Subnet, ...], Property(VPC_CONFIG, "Subnets")]
+    security_groups: Annotated[tuple[SecurityGroup, ...], Property(VPC_CONFIG, "SecurityGroupIds")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

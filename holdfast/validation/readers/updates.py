@@ -32,7 +32,7 @@ class UpdateReader:
         return optional(node.get("DeploymentConfig"), self._rolling)
 
     def _rolling(self, node: Node) -> RollingUpdate:
-        return read_item(RollingUpdate, node, alarm_names=self._alarms(node.get("AutoRollbackConfiguration")))
+        return read_item(RollingUpdate, node, rollback_alarms=self._alarms(node.get("AutoRollbackConfiguration")))
 
     def _alarms(self, node: Node) -> Any:
         entries = node.items()

@@ -3,15 +3,7 @@
 from holdfast.validation.cloudformation import Properties
 from holdfast.validation.translation.cluster import accounting_database, cluster, eks_orchestrator, slurm_orchestrator
 from holdfast.validation.translation.file_systems import lustre, open_zfs
-from holdfast.validation.translation.groups import (
-    deployment,
-    ebs_volume,
-    instance_group,
-    life_cycle_config,
-    mount,
-    scheduled_update,
-    vpc_config,
-)
+from holdfast.validation.translation.groups import ebs_volume, instance_group, mount
 from holdfast.validation.translation.properties import Sourced, properties_of
 
 __all__ = [
@@ -19,16 +11,12 @@ __all__ = [
     "Sourced",
     "accounting_database",
     "cluster",
-    "deployment",
     "ebs_volume",
     "eks_orchestrator",
     "instance_group",
-    "life_cycle_config",
     "lustre",
     "mount",
     "open_zfs",
     "properties_of",
-    "scheduled_update",
     "slurm_orchestrator",
-    "vpc_config",
 ]

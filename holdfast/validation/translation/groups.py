@@ -3,17 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.validation.cloudformation import UNRESOLVED, Properties
-from holdfast.validation.model import (
-    AutoPatch,
-    InstanceGroup,
-    Lifecycle,
-    Mount,
-    RollingUpdate,
-    ScheduledUpdate,
-    Volume,
-)
-from holdfast.validation.translation.properties import Places, properties_of, structures
+from holdfast.validation.cloudformation import Properties
+from holdfast.validation.model import InstanceGroup, Mount, Volume
+from holdfast.validation.translation.properties import Places, properties_of
 
 CAPACITIES: Mapping[str, Any] = {"spot": {"Spot": {}}, "on-demand": {"OnDemand": {}}}
 MOUNTS = {"lustre": "FsxLustreConfig", "openzfs": "FsxOpenZfsConfig"}
@@ -29,19 +21,7 @@ def instance_group(group: Any, *, places: Places = None, **others: Any) -> Prope
         others: What a construct and a file have in different forms, as properties.
     """
     capacity = CAPACITIES.get(group.capacity, group.capacity)
-    patch = structures(AutoPatch, group.auto_patch)
-    return properties_of(InstanceGroup, group, places=places, capacity=capacity, auto_patch=patch, **others)
-
-
-def scheduled_update(update: object, *, deployment: Any) -> Properties:
-    found = properties_of(ScheduledUpdate, update)
-    found.put(["DeploymentConfig"], deployment)
-    return found
-
-
-def deployment(described: object, *, wait_interval_s: Any, alarm_names: Any, places: Places = None) -> Properties:
-    alarms = alarm_names if alarm_names is UNRESOLVED else [{"AlarmName": name} for name in alarm_names]
-    return properties_of(RollingUpdate, described, places=places, wait_interval_s=wait_interval_s, alarm_names=alarms)
+    return properties_of(InstanceGroup, group, places=places, capacity=capacity, **others)
 
 
 def ebs_volume(
@@ -59,20 +39,6 @@ def mount(
         Mount, path=path, places=places, dns_name=dns_name, mount_name=mount_name, mount_path=mount_path
     )
     return _named(MOUNTS[kind], found)
-
-
-def life_cycle_config(*, path: str = "", places: Places = None, **attributes: Any) -> Properties:
-    """``attributes``: ``source_s3_uri``, ``on_create``, ``on_init_complete``."""
-    return properties_of(Lifecycle, path=path, places=places, **attributes)
-
-
-def vpc_config(
-    *, subnets: Any, security_groups: Any, path: str = "", subnets_path: str = "", security_groups_path: str = ""
-) -> Properties:
-    found = Properties(path)
-    found.put(["SecurityGroupIds"], security_groups, security_groups_path)
-    found.put(["Subnets"], subnets, subnets_path)
-    return found
 
 
 def _named(name: str, held: Properties) -> Properties:

@@ -47,6 +47,8 @@ def properties_of(
         value = others[name] if name in others else getattr(described, name, None)
         if attribute.item is not None and name not in others:
             value = structures(attribute.item, value)
+        elif attribute.of.each and value not in (UNRESOLVED, None):
+            value = [{attribute.of.each: entry} for entry in value]
         found.put(attribute.keys, None if value in ABSENT else value, at.get(name))
     return found
 

@@ -44,7 +44,7 @@ def deployment(**said: Any) -> Deployment:
         subnets=(good.cluster.vpc.subnets[0].changed(id=SUBNET),),
         security_groups=(good.cluster.vpc.security_groups[0].changed(id=GROUP, ingress=(), egress=()),),
     )
-    update = RollingUpdate(path="update", alarm_names=("errors",))
+    update = RollingUpdate(path="update", rollback_alarms=("errors",))
     schedule = ScheduledUpdate(path="schedule", schedule_expression="cron(0 3 ? * SUN *)", deployment=update)
     workers = workers.changed(training_plan_arn=PLAN, image_id=AMI, scheduled_update=schedule)
     cluster = good.cluster.changed(vpc=vpc, instance_groups=(controller, workers))

@@ -118,13 +118,16 @@ def vpc_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
 @rule("HF906", title="Rollback alarms exist", each=RollingUpdate, source="SageMaker API reference, AlarmDetails")
 def alarms_exist(update: RollingUpdate, deployment: Deployment) -> Iterator[Broken]:
     """An alarm that does not exist stops no rollout."""
-    names = [name for name in update.alarm_names if name not in deployment.alarm_names]
+    names = [name for name in update.rollback_alarms if name not in deployment.alarm_names]
     if not names or deployment.facts is None:
         return
     missing = [name for name in names if name not in deployment.facts.alarms]
     if missing:
         yield refused(
-            update.at("alarm_names"), ", ".join(missing), allowed="alarms that exist", fix="make them or remove them"
+            update.at("rollback_alarms"),
+            ", ".join(missing),
+            allowed="alarms that exist",
+            fix="make them or remove them",
         )
 
 

@@ -92,18 +92,18 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
 )
 def rollback_alarms(update: RollingUpdate, deployment: Deployment) -> Iterator[Broken]:
     """Names of CloudWatch alarms, not ARNs."""
-    names = update.alarm_names
+    names = update.rollback_alarms
     for index, name in enumerate(names):
         if name.startswith("arn:"):
             own = name.rpartition(":")[2]
             yield refused(
-                f"{update.at('alarm_names')}.{index}" + (".AlarmName" if deployment.file is None else ""),
+                f"{update.at('rollback_alarms')}.{index}" + (".AlarmName" if deployment.file is None else ""),
                 f"the ARN of the alarm {own}",
                 allowed="its name",
                 fix=f"write Ref {own}" if name.startswith(ALARM_OF_APP) else f"write {own}",
             )
     if len(set(names)) < len(names):
-        yield refused(update.at("alarm_names"), "an alarm twice", allowed="each alarm once", fix="shorten the list")
+        yield refused(update.at("rollback_alarms"), "an alarm twice", allowed="each alarm once", fix="shorten the list")
 
 
 @rule(
