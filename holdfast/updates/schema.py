@@ -62,10 +62,11 @@ def _becomes(model: type[BaseModel], place: str) -> Iterator[tuple[str, Property
     for name, field in model.model_fields.items():
         inner, named = _inner(field)
         found = property_of(field)
+        where = f"{place}{name}{'[]' if named else ''}"
         if found is not None:
-            yield place + name, found
+            yield where, found
         if inner is not None:
-            yield from _becomes(inner, f"{place}{name}{'[]' if named else ''}.")
+            yield from _becomes(inner, f"{where}.")
 
 
 def _completed(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from holdfast_stacks.foundations import Foundations, removal_policy
 from holdfast_stacks.images import AddonImage
 from holdfast_stacks.required import required
 from holdfast_stacks.retention import retention
+from holdfast_stacks.shared import shared
 from holdfast_stacks.sources import SOURCES
 
 
@@ -122,14 +123,8 @@ def node_settings(environment: config.Environment) -> dict[str, object]:
 
 
 def _team(team: config.Team) -> Team:
-    return Team(
-        name=team.name,
-        weight=team.weight,
-        quota=[InstanceQuota(instance_type=q.instance_type, instance_count=q.instance_count) for q in team.quota],
-        sharing=team.sharing,
-        borrow_limit_percent=team.borrow_limit_percent,
-        preemption=team.preemption,
-    )
+    quota = [InstanceQuota(**shared(each, InstanceQuota)) for each in team.quota]
+    return Team(**{**shared(team, Team), "quota": quota})
 
 
 def addons(
@@ -198,7 +193,7 @@ def addons(
             name=environment.cluster_name,
             policy=governance.policy,
             fair_share=governance.fair_share,
-            priority_classes=[PriorityClass(name=c.name, weight=c.weight) for c in governance.priority_classes],
+            priority_classes=[PriorityClass(**shared(each, PriorityClass)) for each in governance.priority_classes],
             teams=[_team(team) for team in governance.teams],
         )
     if settings.observability_addon and prometheus is not None:

@@ -4,7 +4,6 @@ from holdfast_constructs.eks_addons.health_agent import HealthAgent
 from holdfast_constructs.eks_addons.job_operator import JobOperator
 from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon
 from holdfast_constructs.eks_addons.operators import (
-    COMPUTE_QUOTA,
     InstanceQuota,
     PriorityClass,
     TaskGovernance,
@@ -14,7 +13,6 @@ from holdfast_constructs.eks_addons.operators import (
 from holdfast_constructs.eks_addons.storage import FsxCsiDriver, LustreVolume, volume_values
 
 __all__ = [
-    "COMPUTE_QUOTA",
     "ContainerInsights",
     "FsxCsiDriver",
     "HealthAgent",

@@ -9,6 +9,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from holdfast.catalog import QUOTA
+from holdfast.validation import translation
+from holdfast_constructs.cdk import arguments
 from holdfast_constructs.cluster import IHyperPodCluster
 from holdfast_constructs.eks import EksAddon, IHyperPodEks, PodIdentity
 from holdfast_constructs.synthesis import acknowledge_new_type
@@ -16,8 +19,6 @@ from holdfast_constructs.synthesis import acknowledge_new_type
 MOST_PRIORITY_CLASSES = 10
 """API model of CreateClusterSchedulerConfig."""
 HEAVIEST = 100
-COMPUTE_QUOTA = "AWS::SageMaker::ComputeQuota"
-"""In CloudFormation since 2026; aws-cdk-lib 2.275 has no class for it yet."""
 
 
 class TrainingOperator(Construct):
@@ -155,45 +156,19 @@ class TaskGovernance(Construct):
         )
         self.scheduler_config = None
         if policy:
+            properties = translation.scheduler_config(
+                name=name, cluster_arn=cluster.cluster_arn, fair_share=fair_share, priority_classes=priority_classes
+            )
             self.scheduler_config = sagemaker.CfnClusterSchedulerConfig(
-                self,
-                "Resource",
-                name=name,
-                cluster_arn=cluster.cluster_arn,
-                scheduler_config=sagemaker.CfnClusterSchedulerConfig.SchedulerConfigProperty(
-                    fair_share="Enabled" if fair_share else "Disabled",
-                    priority_classes=[
-                        sagemaker.CfnClusterSchedulerConfig.PriorityClassProperty(name=entry.name, weight=entry.weight)
-                        for entry in priority_classes
-                    ]
-                    or None,
-                ),
+                self, "Resource", **arguments(sagemaker.CfnClusterSchedulerConfig, properties)
             )
             self.scheduler_config.node.add_dependency(addon)
-        for team in teams:
-            quota = CfnResource(
-                self, f"Team-{team.name}", type=COMPUTE_QUOTA, properties=_quota(team, cluster.cluster_arn)
-            )
+        for team in teams:  # aws-cdk-lib 2.275 has no class for quotas yet
+            properties = translation.compute_quota(team, cluster_arn=cluster.cluster_arn)
+            quota = CfnResource(self, f"Team-{team.name}", type=QUOTA, properties=properties)
             acknowledge_new_type(quota)
             # Weights are of a policy, so that it is there first.
             quota.node.add_dependency(addon if self.scheduler_config is None else self.scheduler_config)
-
-
-def _quota(team: Team, cluster_arn: str) -> dict[str, object]:
-    sharing: dict[str, object] = {"Strategy": team.sharing}
-    if team.borrow_limit_percent is not None:
-        sharing["BorrowLimit"] = team.borrow_limit_percent
-    resources = [{"InstanceType": entry.instance_type, "Count": entry.instance_count} for entry in team.quota]
-    return {
-        "Name": team.name,
-        "ClusterArn": cluster_arn,
-        "ComputeQuotaTarget": {"TeamName": team.name, "FairShareWeight": team.weight},
-        "ComputeQuotaConfig": {
-            **({"ComputeQuotaResources": resources} if resources else {}),
-            "ResourceSharingConfig": sharing,
-            "PreemptTeamTasks": team.preemption,
-        },
-    }
 
 
 def _check(classes: Sequence[PriorityClass], teams: Sequence[Team], *, policy: bool) -> None:

@@ -222,6 +222,7 @@ DatabaseName = Annotated[
     Allowed("1 to 63 letters, digits and '_', beginning with a letter", "slurm_acct_db"),
 ]
 Weight = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 50, number_in_words)]
+BorrowPercentage = Annotated[int, Field(ge=1, le=500), Allowed("a whole number from 1 to 500", 50)]
 Minutes = Annotated[int, Field(ge=5, le=1440), Allowed("a whole number of minutes from 5 to 1440", 30, number_in_words)]
 Seconds = Annotated[
     int, Field(ge=1, le=604800), Allowed("a whole number of seconds from 1 to 604800", 600, number_in_words)

@@ -2,7 +2,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast.catalog import Property, bounds
+from holdfast.catalog import QUOTA, QUOTA_RESOURCE, SCHEDULER, SCHEDULER_PRIORITY, Property, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -47,37 +47,49 @@ class Slurm(Model):
 class PriorityClass(Model):
     """A priority that jobs can have."""
 
-    name: aws.PriorityClassName
+    name: Annotated[aws.PriorityClassName, Property(SCHEDULER_PRIORITY, "Name")]
     """Unique among the classes."""
-    weight: fields.Weight
+    weight: Annotated[fields.Weight, Property(SCHEDULER_PRIORITY, "Weight")]
     """The higher, the earlier a job is admitted."""
 
 
 class InstanceQuota(Model):
     """What a team has of one instance type (API: ComputeQuotaResourceConfig)."""
 
-    instance_type: aws.InstanceTypeName
+    instance_type: Annotated[aws.InstanceTypeName, Property(QUOTA_RESOURCE, "InstanceType")]
     """One that the cluster has."""
-    instance_count: Annotated[int, Field(ge=0, le=10_000_000), Allowed("a whole number from 0", 1)]
+    instance_count: Annotated[
+        int, Field(ge=0, le=10_000_000), Allowed("a whole number from 0", 1), Property(QUOTA_RESOURCE, "Count")
+    ]
     """Whole instances."""
 
 
 class Team(Model):
     """The share of a team (API: CreateComputeQuota). Its jobs run in the namespace hyperpod-ns- and its name."""
 
-    name: aws.TeamName
+    name: Annotated[aws.TeamName, Property(QUOTA, "ComputeQuotaTarget.TeamName")]
     """Unique among the teams. Another name is another team."""
-    weight: fields.Weight = 0
+    weight: Annotated[fields.Weight, Property(QUOTA, "ComputeQuotaTarget.FairShareWeight", 0)] = 0
     """Among teams that want idle compute, where fair_share is on. Default: 0"""
     quota: Annotated[
-        tuple[InstanceQuota, ...], Field(max_length=15, strict=False), Allowed("a list of at most 15 quotas", [])
+        tuple[InstanceQuota, ...],
+        Field(max_length=15, strict=False),
+        Allowed("a list of at most 15 quotas", []),
+        Property(QUOTA, "ComputeQuotaConfig.ComputeQuotaResources"),
     ] = ()
     """What is the team's own. Default: nothing, it borrows"""
-    sharing: Literal["Lend", "DontLend", "LendAndBorrow"] = "LendAndBorrow"
+    sharing: Annotated[
+        Literal["Lend", "DontLend", "LendAndBorrow"],
+        Property(QUOTA, "ComputeQuotaConfig.ResourceSharingConfig.Strategy"),
+    ] = "LendAndBorrow"
     """What becomes of compute that the team does not use. Default: LendAndBorrow"""
-    borrow_limit_percent: Annotated[int, Field(ge=1, le=500), Allowed("a whole number from 1 to 500", 50)] | None = None
+    borrow_limit_percent: Annotated[
+        fields.BorrowPercentage | None, Property(QUOTA, "ComputeQuotaConfig.ResourceSharingConfig.BorrowLimit")
+    ] = None
     """How much idle compute it may borrow, with LendAndBorrow. Default: 50, the service's own"""
-    preemption: Literal["Never", "LowerPriority"] = "LowerPriority"
+    preemption: Annotated[Literal["Never", "LowerPriority"], Property(QUOTA, "ComputeQuotaConfig.PreemptTeamTasks")] = (
+        "LowerPriority"
+    )
     """Which of the team's own jobs give way to one of higher priority. Default: LowerPriority"""
 
 
@@ -87,7 +99,7 @@ class TaskGovernance(Model):
     policy: bool = True
     """Whether the cluster has a policy (AWS::SageMaker::ClusterSchedulerConfig), which fewer regions have than quotas:
     us-west-2, for example, has none. Without one there are neither fair_share nor priority_classes. Default: true"""
-    fair_share: bool = True
+    fair_share: Annotated[bool, Property(SCHEDULER, "SchedulerConfig.FairShare")] = True
     """Whether teams that have used less come first. Default: true"""
     teams: Annotated[
         tuple[Team, ...], Field(max_length=50, strict=False), Allowed("a list of at most 50 teams", [])
@@ -97,6 +109,7 @@ class TaskGovernance(Model):
         tuple[PriorityClass, ...],
         Field(max_length=_CLASSES.most, strict=False),
         Allowed(f"a list of at most {_CLASSES.most} priority classes", [], code="HF324"),
+        Property(SCHEDULER, "SchedulerConfig.PriorityClasses"),
     ] = ()
     """Priorities of jobs. Default: none, first come first served"""
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.config import TaskGovernance, Team
 from holdfast.importing.account import ObservedCluster
 from holdfast.importing.draft import Draft, KeptParts
+from holdfast.importing.sections.settings import of_model, read_back
 
 TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
 OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
@@ -108,9 +110,8 @@ def _task_governance(
 ) -> dict[str, Any]:
     section: dict[str, Any] = {"policy": False}
     if config is not None:
-        section = {"fair_share": config.get("FairShare", "Enabled") == "Enabled"}
-        classes = [{"name": each["Name"], "weight": each["Weight"]} for each in config.get("PriorityClasses") or []]
-        section |= {"priority_classes": classes} if classes else {}
+        fair = config.get("FairShare", "Enabled") == "Enabled"
+        section = read_back(TaskGovernance, {"SchedulerConfig": config}) | {"fair_share": fair}
     by_name = sorted(
         quotas, key=lambda quota: str(quota["ComputeQuotaTarget"]["TeamName"])
     )  # AWS's order is of creation
@@ -119,26 +120,14 @@ def _task_governance(
 
 
 def _team(quota: Mapping[str, Any], imported: Draft) -> dict[str, Any]:
-    target, config = quota["ComputeQuotaTarget"], quota.get("ComputeQuotaConfig") or {}
-    sharing = config.get("ResourceSharingConfig") or {}
-    resources = config.get("ComputeQuotaResources") or []
-    path = f"eks.task_governance.teams.{target['TeamName']}"
-    for entry in resources:
+    config = quota.get("ComputeQuotaConfig") or {}
+    found = of_model(Team, read_back(Team, quota))
+    path = f"eks.task_governance.teams.{found['name']}"
+    for entry in config.get("ComputeQuotaResources") or []:
         if "Count" not in entry:
             imported.note(path, f"its part of an {entry['InstanceType']} is left out: the file has whole instances")
-    if sharing.get("AbsoluteBorrowLimits"):
+    if (config.get("ResourceSharingConfig") or {}).get("AbsoluteBorrowLimits"):
         imported.note(path, "limits to borrowing by instance type are left out, the file has no setting for them")
-    found = {
-        "name": target["TeamName"],
-        "weight": target.get("FairShareWeight") or None,
-        "quota": [
-            {"instance_type": entry["InstanceType"], "instance_count": entry["Count"]}
-            for entry in resources
-            if "Count" in entry
-        ]
-        or None,
-        "sharing": sharing.get("Strategy"),
-        "borrow_limit_percent": sharing.get("BorrowLimit") if sharing.get("Strategy") == "LendAndBorrow" else None,
-        "preemption": config.get("PreemptTeamTasks"),
-    }
-    return {key: value for key, value in found.items() if value is not None}
+    if "sharing" in found:  # the default alone borrows
+        found.pop("borrow_limit_percent", None)
+    return found

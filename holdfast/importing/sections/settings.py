@@ -17,7 +17,7 @@ def read_back(model: type[BaseModel], described: Mapping[str, Any]) -> dict[str,
         value = None if becomes is None else becomes.read(described)
         inner, many = inner_model(field)
         if inner is not None and value is not None:
-            value = [_section(inner, entry) for entry in value] if many else _section(inner, value)
+            value = [part for entry in value if (part := _section(inner, entry))] if many else _section(inner, value)
         if value not in (None, []):
             found[name] = value
     return found

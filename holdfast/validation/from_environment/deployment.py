@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.catalog import CLUSTER, FILE_SYSTEM, limits
 from holdfast.validation.cloudformation import UNRESOLVED, Graph, Template, Values
 from holdfast.validation.from_environment.file import environment_file, second_zone_place
-from holdfast.validation.from_environment.governance import governance
+from holdfast.validation.from_environment.governance import governance_of
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, zone_subnet
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
 from holdfast.validation.from_environment.settings import Settings
@@ -57,18 +57,19 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
     graph = Graph([Template(body={"Resources": _resources(file, modes)})])
     reader = ClusterReader(Values(graph))
     read_lustre, read_home = reader.storage.all_file_systems(graph.of_type(FILE_SYSTEM))
+    resource = next(graph.of_type(CLUSTER))
     lustre, home = lustre_of(file, vpc, *read_lustre), home_of(file, vpc, *read_home)
     return Deployment(
         path="",
         places={"account": "account", "region": "region"},
         account=file.account,
         region=file.region,
-        cluster=_cluster(file, vpc, modes, reader.cluster(next(graph.of_type(CLUSTER)))),
+        cluster=_cluster(file, vpc, modes, reader.cluster(resource)),
         network=_network(network),
         lustre_file_systems=() if lustre is None else (lustre,),
         openzfs_file_systems=() if home is None else (home,),
         images=_images(file),
-        governance=governance(file),
+        governance=reader.teams.governance(resource),
         others=() if file.eks is None else _admins(file.eks),
         file=environment_file(file, folder=folder),
     )
@@ -116,6 +117,7 @@ def _beside_properties(
 def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
     settings, tiered, shared = file.cluster, file.cluster.tiered_storage, file.cluster.restricted_environment
     groups, restricted = settings.instance_groups, settings.restricted_instance_groups
+    name = settings.name if settings.is_set("name") else file.name
     properties = cluster(
         settings,
         places={
@@ -123,7 +125,7 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
             "tiered_storage_percent": "cluster.tiered_storage.memory_percentage",
             "vpc": "network",
         },
-        name=settings.name if settings.is_set("name") else file.name,
+        name=name,
         instance_groups=groups
         if groups is UNRESOLVED
         else [
@@ -147,7 +149,8 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
         tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
         tags=settings.tags,
     )
-    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems_of(file)}
+    teams = governance_of(file, name=name, cluster_arn={"Fn::GetAtt": ["Cluster", "ClusterArn"]})
+    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems_of(file), **teams}
 
 
 def _slurm(file: Settings) -> Properties:

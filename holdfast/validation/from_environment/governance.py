@@ -2,41 +2,22 @@
 
 from typing import Any
 
+from holdfast.catalog import QUOTA, SCHEDULER
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import Governance, PriorityClass, Quota, TeamQuota
+from holdfast.validation.translation import compute_quota, scheduler_config
 
 
-def governance(file: Settings) -> Any:
+def governance_of(file: Settings, *, name: str, cluster_arn: Any) -> dict[str, Any]:
+    """Resources: policy and quotas. Priority classes without a policy are in one that has nothing else."""
     settings = None if file.eks is None else file.eks.task_governance
     if settings is None:
-        return None
-    teams, classes = settings.teams, settings.priority_classes
-    return settings.item(
-        Governance,
-        fair_share=settings.fair_share if settings.policy else None,
-        priority_classes=classes if classes is UNRESOLVED else tuple(each.item(PriorityClass) for each in classes),
-        teams=teams if teams is UNRESOLVED else tuple(_team(each) for each in teams),
-    )
-
-
-def _team(team: Settings) -> TeamQuota:
-    quotas = team.quota
-    return team.item(
-        TeamQuota,
-        places={
-            **team.places_in(TeamQuota),
-            **team.places(team="name", quotas="quota", borrow_limit="borrow_limit_percent"),
-        },
-        team=team.name,
-        quotas=quotas if quotas is UNRESOLVED else tuple(_quota(each) for each in quotas),
-        borrow_limit=team.borrow_limit_percent,
-    )
-
-
-def _quota(quota: Settings) -> Quota:
-    return quota.item(
-        Quota,
-        places={**quota.places_in(Quota), "count": quota.at("instance_count")},
-        count=quota.instance_count,
-    )
+        return {}
+    found = {}
+    if settings.policy or settings.priority_classes:
+        fair_share = settings.fair_share if settings.policy else None
+        policy = scheduler_config(settings, name=name, cluster_arn=cluster_arn, fair_share=fair_share)
+        found["Policy"] = {"Type": SCHEDULER, "Properties": policy}
+    for index, team in enumerate(() if settings.teams is UNRESOLVED else settings.teams):
+        found[f"Team{index}"] = {"Type": QUOTA, "Properties": compute_quota(team, cluster_arn=cluster_arn)}
+    return found

@@ -1,11 +1,9 @@
 """Reader of task governance: the policy of a cluster, and the quotas of its teams."""
 
-from typing import Any
-
 from holdfast.catalog import QUOTA, SCHEDULER
 from holdfast.validation.cloudformation import Resource, Values
-from holdfast.validation.model import Governance, PriorityClass, TeamQuota
-from holdfast.validation.readers.properties import places_of, read_item
+from holdfast.validation.model import Governance, TeamQuota
+from holdfast.validation.readers.properties import read_item
 
 
 class GovernanceReader:
@@ -18,23 +16,10 @@ class GovernanceReader:
         if not policies and not quotas:
             return None
         first = self._values.properties((policies or quotas)[0])
-        fair = [self._fair_share(each) for each in policies]
-        return Governance(
-            path=first.path,
-            places=places_of(Governance, first),
-            fair_share=fair[0] if fair else None,
-            priority_classes=tuple(each for policy in policies for each in self._classes(policy)),
-            teams=tuple(read_item(TeamQuota, self._values.properties(each)) for each in quotas),
-        )
+        teams = tuple(read_item(TeamQuota, self._values.properties(each)) for each in quotas)
+        return read_item(Governance, first, teams=teams)
 
     def _of(self, kind: str, hyperpod: Resource | None) -> list[Resource]:
         if hyperpod is None:
             return list(self._values.graph.of_type(kind))
         return list(self._values.linked([kind], ["ClusterArn"], hyperpod).found)
-
-    def _fair_share(self, policy: Resource) -> Any:
-        return self._values.properties(policy).get("SchedulerConfig", "FairShare").text() != "Disabled"
-
-    def _classes(self, policy: Resource) -> list[PriorityClass]:
-        entries = self._values.properties(policy).get("SchedulerConfig", "PriorityClasses").items()
-        return [read_item(PriorityClass, entry) for entry in entries or ()]

@@ -3,6 +3,7 @@
 from holdfast.validation.cloudformation import Properties
 from holdfast.validation.translation.cluster import accounting_database, cluster, eks_orchestrator, slurm_orchestrator
 from holdfast.validation.translation.file_systems import lustre, open_zfs
+from holdfast.validation.translation.governance import compute_quota, scheduler_config
 from holdfast.validation.translation.groups import ebs_volume, instance_group, mount
 from holdfast.validation.translation.properties import Sourced, properties_of
 
@@ -11,6 +12,7 @@ __all__ = [
     "Sourced",
     "accounting_database",
     "cluster",
+    "compute_quota",
     "ebs_volume",
     "eks_orchestrator",
     "instance_group",
@@ -18,5 +20,6 @@ __all__ = [
     "mount",
     "open_zfs",
     "properties_of",
+    "scheduler_config",
     "slurm_orchestrator",
 ]

@@ -37,7 +37,7 @@ def properties_of(
         described: Has attributes of the same names: a construct's value, or ``Sourced`` settings.
         path: Place in the source. Default: that of settings.
         places: Places of attributes whose settings have another name.
-        others: Attributes of another form, as properties.
+        others: Attributes that it has in another form, or not.
     """
     at = dict(places or {})
     if isinstance(described, Sourced):
@@ -45,7 +45,7 @@ def properties_of(
     found = Properties(path)
     for name, attribute in attributes_of(kind).items():
         value = others[name] if name in others else getattr(described, name, None)
-        if attribute.item is not None and name not in others:
+        if attribute.item is not None:
             value = structures(attribute.item, value)
         elif attribute.of.each and value not in (UNRESOLVED, None):
             value = [{attribute.of.each: entry} for entry in value]
@@ -54,8 +54,9 @@ def properties_of(
 
 
 def structures(kind: type[Item], value: Any) -> Any:
-    if value is None or value is UNRESOLVED or (isinstance(value, Sourced) and value.is_unreadable):
-        return None if value is None else UNRESOLVED
+    """Properties of a structure, or of each of a list; those that are properties already are left."""
+    if value is None or value is UNRESOLVED or isinstance(value, Properties):
+        return value
     if isinstance(value, list | tuple):
-        return [properties_of(kind, each) for each in value]
-    return properties_of(kind, value)
+        return [each if isinstance(each, Properties) else properties_of(kind, each) for each in value]
+    return UNRESOLVED if isinstance(value, Sourced) and value.is_unreadable else properties_of(kind, value)

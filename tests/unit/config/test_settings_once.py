@@ -20,10 +20,14 @@ from holdfast.validation import (
     Item,
     LustreFileSystem,
     OpenZfsFileSystem,
+    PriorityClass,
     RestrictedGroup,
     RestrictedLustre,
+    RollingUpdate,
     ScheduledUpdate,
+    Taint,
 )
+from holdfast.validation.model import Governance, Quota, TeamQuota
 
 ROOT = Path(__file__).parents[3]
 PAIRS = [
@@ -34,9 +38,15 @@ PAIRS = [
     (models.InstanceGroup, InstanceGroup),
     (models.RestrictedInstanceGroup, RestrictedGroup),
     (models.RestrictedLustre, RestrictedLustre),
+    (models.Taint, Taint),
     (models.BatchSize, BatchSize),
+    (models.Deployment, RollingUpdate),
     (models.ScheduledUpdate, ScheduledUpdate),
     (models.AutoPatch, AutoPatch),
+    (models.InstanceQuota, Quota),
+    (models.Team, TeamQuota),
+    (models.PriorityClass, PriorityClass),
+    (models.TaskGovernance, Governance),
 ]
 LISTS = ("instance_groups",)
 """Sections that the reference has a table for, which says what they are."""

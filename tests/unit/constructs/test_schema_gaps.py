@@ -10,8 +10,8 @@ import pytest
 from aws_cdk import aws_sagemaker as sagemaker
 from registry_schemas import region_types, schema
 
+from holdfast import catalog
 from holdfast_constructs import InstanceGroup
-from holdfast_constructs.eks_addons import COMPUTE_QUOTA
 from holdfast_constructs.synthesis import GAPS, QUOTA_GAP
 
 USES: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ def objections(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         **{key: value for uses in USES.values() for key, value in uses.items()},
     )
     sagemaker.CfnCluster(stack, "Cluster", cluster_name="demo", instance_groups=[group])
-    cdk.CfnResource(stack, "Quota", type=COMPUTE_QUOTA, properties=QUOTA)
+    cdk.CfnResource(stack, "Quota", type=catalog.QUOTA, properties=QUOTA)
     try:
         app.synth()
     except RuntimeError as error:
@@ -80,7 +80,7 @@ def test_the_schema_of_cloudformation_allows_what_is_acknowledged(rule: str) -> 
 
 
 def test_the_schema_of_cloudformation_has_the_type_that_the_validator_does_not_know() -> None:
-    assert [error.message for error in jsonschema.Draft7Validator(schema(COMPUTE_QUOTA)).iter_errors(QUOTA)] == []
+    assert [error.message for error in jsonschema.Draft7Validator(schema(catalog.QUOTA)).iter_errors(QUOTA)] == []
     assert "AWS::SageMaker::ComputeQuota" in region_types("us-west-2")
     assert not hasattr(sagemaker, "CfnComputeQuota"), "aws-cdk-lib has the class: use it in eks_addons/operators.py"
 

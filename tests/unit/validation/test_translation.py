@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.catalog import CLUSTER, FILE_SYSTEM, QUOTA, SCHEDULER
 from holdfast.config.reading import read
 from holdfast.validation.from_environment import resources_in
 
@@ -13,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 ENVIRONMENTS = sorted((ROOT / "environments").glob("*.yaml"))
 SNAPSHOTS = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
 WIRING = {
+    "ClusterArn",
     "ClusterRole",
     "DnsName",
     "Endpoint",
@@ -37,7 +39,6 @@ OF_CONSTRUCTS = {
     "RootVolumeConfiguration",
 }
 """Of OpenZFS: the same in all environments, and no setting."""
-CLUSTER, FILE_SYSTEM = "AWS::SageMaker::Cluster", "AWS::FSx::FileSystem"
 
 
 def deployed(path: Path, kind: str) -> list[dict[str, Any]]:
@@ -61,14 +62,14 @@ def without_wiring(value: Any, name: str = "") -> Any:
     return [without_wiring(each) for each in value] if isinstance(value, list) else value
 
 
-def by_type(properties: dict[str, Any]) -> str:
-    return str(properties.get("FileSystemType"))
+def by_name(properties: dict[str, Any]) -> tuple[str, str]:
+    return str(properties.get("FileSystemType")), str(properties.get("Name"))
 
 
-@pytest.mark.parametrize("kind", [CLUSTER, FILE_SYSTEM])
+@pytest.mark.parametrize("kind", [CLUSTER, FILE_SYSTEM, SCHEDULER, QUOTA])
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
 def test_properties_that_are_judged_are_those_of_the_template(path: Path, kind: str) -> None:
-    here, there = (without_wiring(sorted(each, key=by_type)) for each in (judged(path, kind), deployed(path, kind)))
+    here, there = (without_wiring(sorted(each, key=by_name)) for each in (judged(path, kind), deployed(path, kind)))
 
     assert here == there
 

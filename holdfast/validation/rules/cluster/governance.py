@@ -22,16 +22,16 @@ def quotas(governance: Governance, deployment: Deployment) -> Iterator[Broken]:
     """
     seen: dict[str, TeamQuota] = {}
     for team in governance.teams:
-        if team.team in seen:
+        if team.name in seen:
             yield refused(
-                team.at("team"),
-                f"a quota for {team.team} again, after {seen[team.team].path}",
+                team.at("name"),
+                f"a quota for {team.name} again, after {seen[team.name].path}",
                 allowed="one quota for a team",
                 fix="join the two, or name another team",
             )
-        seen.setdefault(team.team, team)
-        if (team.borrow_limit is not None or team.borrow_limits) and team.sharing not in (BORROWS, None):
-            limit = "borrow_limit" if team.borrow_limit is not None else "borrow_limits"
+        seen.setdefault(team.name, team)
+        if (team.borrow_limit_percent is not None or team.borrow_limits) and team.sharing not in (BORROWS, None):
+            limit = "borrow_limit_percent" if team.borrow_limit_percent is not None else "borrow_limits"
             yield refused(
                 team.at(limit),
                 f"a limit of borrowing with {team.sharing}",
@@ -67,10 +67,10 @@ def scaled_quotas(governance: Governance, deployment: Deployment) -> Iterator[Br
     each=Governance,
     source="SageMaker API reference, SchedulerConfig",
 )
-def priority_classes(governance: Governance, _: Deployment) -> Iterator[Broken]:
+def priority_classes(governance: Governance, deployment: Deployment) -> Iterator[Broken]:
     """They are part of the cluster's policy. Weights are 0 to 100; the higher, the earlier a job is admitted."""
     names = [each.name for each in governance.priority_classes]
-    if names and governance.fair_share is None:
+    if names and governance.fair_share is None and deployment.file is not None:
         yield refused(
             governance.at("priority_classes"),
             "classes without a policy",
@@ -99,10 +99,10 @@ def priority_classes(governance: Governance, _: Deployment) -> Iterator[Broken]:
 def weights(governance: Governance, _: Deployment) -> Iterator[Broken]:
     """Idle compute goes to teams by weight with fair share only; without, it goes to who asks first."""
     weighted = [team for team in governance.teams if team.weight]
-    if governance.fair_share is False and weighted:
+    if governance.fair_share == "Disabled" and weighted:
         yield Broken(
             path=governance.at("fair_share"),
-            message=f"{weighted[0].word('weight')} of {', '.join(team.team for team in weighted)} has no effect "
+            message=f"{weighted[0].word('weight')} of {', '.join(team.name for team in weighted)} has no effect "
             f"without fair share",
             fix=f"turn {governance.word('fair_share')} on, or remove the weights",
         )
@@ -158,7 +158,7 @@ def _nodes(cluster: Cluster) -> dict[str, int]:
 
 
 def _types(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
-    for quota in (each for team in governance.teams for each in (*team.quotas, *team.borrow_limits)):
+    for quota in (each for team in governance.teams for each in (*team.quota, *team.borrow_limits)):
         if quota.instance_type not in have:
             other = closest_word(quota.instance_type, have) or next(iter(have), None)
             yield refused(
@@ -170,13 +170,13 @@ def _types(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
 
 
 def _capacity(governance: Governance, have: Mapping[str, int]) -> Iterator[Broken]:
-    asked = [quota for team in governance.teams for quota in team.quotas]
+    asked = [quota for team in governance.teams for quota in team.quota]
     for kind in have:
-        of_kind = [quota for quota in asked if quota.instance_type == kind and quota.count is not None]
-        total = sum(quota.count or 0 for quota in of_kind)
+        of_kind = [quota for quota in asked if quota.instance_type == kind and quota.instance_count is not None]
+        total = sum(quota.instance_count or 0 for quota in of_kind)
         if total > have[kind]:
             yield refused(
-                of_kind[-1].at("count"),
+                of_kind[-1].at("instance_count"),
                 f"{total} nodes of {kind} promised, of {have[kind]}",
                 allowed=f"at most {have[kind]} together",
                 fix="promise less, or let teams borrow",
