@@ -15,12 +15,15 @@ from holdfast.catalog.kubernetes import (
 )
 from holdfast.catalog.local_nodes import LOCAL_NODES_FILE, LocalNodes, local_nodes
 from holdfast.catalog.properties import (
+    ACCESS_ENTRY,
     ACCOUNTING,
     ASSOCIATION,
     AUTO_PATCH,
     BATCH_SIZE,
     CLUSTER,
     DEPLOYMENT,
+    EKS_ADDON,
+    EKS_CLUSTER,
     FILE_SYSTEM,
     GROUP,
     LIFE_CYCLE,
@@ -53,6 +56,7 @@ from holdfast.catalog.quotas import (
 )
 
 __all__ = [
+    "ACCESS_ENTRY",
     "ACCESS_POLICIES_FILE",
     "ACCOUNTING",
     "ASSOCIATION",
@@ -60,6 +64,8 @@ __all__ = [
     "BATCH_SIZE",
     "CLUSTER",
     "DEPLOYMENT",
+    "EKS_ADDON",
+    "EKS_CLUSTER",
     "FILE_SYSTEM",
     "GROUP",
     "INSTANCE_TYPES_FILE",

@@ -12,7 +12,8 @@ from constructs import Construct, DependencyGroup, IDependable
 
 from holdfast import catalog
 from holdfast.catalog import kubernetes_versions
-from holdfast_constructs.cdk import has_token
+from holdfast.validation import translation
+from holdfast_constructs.cdk import arguments, has_token
 from holdfast_constructs.eks.addon import EksAddon
 from holdfast_constructs.eks.base import EksBase, IHyperPodEks
 from holdfast_constructs.eks.charts import releases
@@ -200,28 +201,20 @@ class HyperPodEks(EksBase):
             grant = key.grant(role, "kms:Encrypt", "kms:Decrypt", "kms:DescribeKey", "kms:CreateGrant")
             provider = eks.CfnCluster.ProviderProperty(key_arn=key.key_arn)
             encryption = [eks.CfnCluster.EncryptionConfigProperty(provider=provider, resources=["secrets"])]
+        properties = translation.eks_cluster(name=self.cluster_name, version=version, public_access_cidrs=list(cidrs))
+        vpc = properties["ResourcesVpcConfig"]
+        vpc["SubnetIds"] = [subnet.subnet_id for subnet in network.control_plane_subnets]
+        vpc["SecurityGroupIds"] = [network.security_group.security_group_id]
         resource = eks.CfnCluster(
             self,
             "Resource",
-            name=self.cluster_name,
-            version=version,
+            **arguments(eks.CfnCluster, properties),
             role_arn=role.role_arn,
-            access_config=eks.CfnCluster.AccessConfigProperty(
-                authentication_mode="API", bootstrap_cluster_creator_admin_permissions=False
-            ),
-            bootstrap_self_managed_addons=False,
             encryption_config=encryption,
             logging=eks.CfnCluster.LoggingProperty(
                 cluster_logging=eks.CfnCluster.ClusterLoggingProperty(
                     enabled_types=[eks.CfnCluster.LoggingTypeConfigProperty(type=kind) for kind in LOG_TYPES]
                 )
-            ),
-            resources_vpc_config=eks.CfnCluster.ResourcesVpcConfigProperty(
-                subnet_ids=[subnet.subnet_id for subnet in network.control_plane_subnets],
-                security_group_ids=[network.security_group.security_group_id],
-                endpoint_private_access=True,
-                endpoint_public_access=bool(cidrs),
-                public_access_cidrs=list(cidrs) or None,
             ),
             # As the HyperPod cluster has it: AWS's page on the training operator does not say which one it asks for.
             tags=[CfnTag(key="SageMaker", value="true")],

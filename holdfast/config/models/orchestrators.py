@@ -2,7 +2,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast.catalog import QUOTA, QUOTA_RESOURCE, SCHEDULER, SCHEDULER_PRIORITY, Property, bounds
+from holdfast.catalog import EKS_CLUSTER, QUOTA, QUOTA_RESOURCE, SCHEDULER, SCHEDULER_PRIORITY, Property, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -123,10 +123,10 @@ class Eks(Model):
     on_delete: Literal["Retain", "Delete"] = "Delete"
     """What deleting the stack does with the EKS cluster that it made, its role and its log. It has no training data.
     Default: Delete"""
-    kubernetes_version: Annotated[aws.KubernetesVersion | None, Property("AWS::EKS::Cluster", "Version")] = None
+    kubernetes_version: Annotated[aws.KubernetesVersion | None, Property(EKS_CLUSTER, "Version")] = None
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
     existing names a cluster"""
-    public_access_cidrs: fields.CidrList = ()
+    public_access_cidrs: Annotated[fields.CidrList, Property(EKS_CLUSTER, "ResourcesVpcConfig.PublicAccessCidrs")] = ()
     """Addresses that may reach the Kubernetes API from the internet. Default: none, it is private"""
     chart_archives: fields.FolderPath | None = None
     """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out. An

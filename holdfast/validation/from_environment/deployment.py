@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.catalog import CLUSTER, FILE_SYSTEM, limits
 from holdfast.validation.cloudformation import UNRESOLVED, Graph, Template, Values
+from holdfast.validation.from_environment.eks import control_plane_of, eks_of
 from holdfast.validation.from_environment.file import environment_file, second_zone_place
 from holdfast.validation.from_environment.governance import governance_of
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, zone_subnet
@@ -14,12 +15,8 @@ from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
     AccessEntry,
-    Addon,
     Cluster,
     Deployment,
-    Eks,
-    EksControlPlane,
-    HelmRelease,
     Image,
     InstanceGroup,
     Network,
@@ -39,8 +36,6 @@ from holdfast.validation.translation import (
     slurm_orchestrator,
 )
 
-OPERATOR, OBSERVABILITY = "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability"
-GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
 ALL_ENDPOINTS = frozenset((*limits("endpoints_of_a_closed_network")["eks"], "sagemaker.api"))
 
 
@@ -90,7 +85,7 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluste
         instance_groups=groups,
         vpc=vpc,
         slurm=None if file.eks is not None else read.slurm,
-        eks=None if file.eks is None else Eks(path="eks", control_plane=_control_plane(file)),
+        eks=eks_of(file, read.eks, vpc=_control_plane_vpc(file.network)),
         has_role=settings.is_set("auto_scaler"),
     )
 
@@ -118,6 +113,8 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
     settings, tiered, shared = file.cluster, file.cluster.tiered_storage, file.cluster.restricted_environment
     groups, restricted = settings.instance_groups, settings.restricted_instance_groups
     name = settings.name if settings.is_set("name") else file.name
+    control_plane = control_plane_of(file, name=name)
+    eks_arn = {"Fn::GetAtt": ["Eks", "Arn"]} if control_plane else UNRESOLVED
     properties = cluster(
         settings,
         places={
@@ -143,14 +140,14 @@ def _resources(file: Settings, modes: LifecycleModes) -> dict[str, Any]:
         if shared is None or shared.lustre is None
         else properties_of(RestrictedLustre, shared.lustre),
         lustre_deletion_policy=None if shared is None else shared.lustre_deletion_policy,
-        **({"slurm": _slurm(file)} if file.eks is None else {"eks": eks_orchestrator(cluster_arn=UNRESOLVED)}),
+        **({"slurm": _slurm(file)} if file.eks is None else {"eks": eks_orchestrator(path="eks", cluster_arn=eks_arn)}),
         auto_scaling=None if settings.auto_scaler is None else True,
         tiered_storage=None if tiered is None else True,
         tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
         tags=settings.tags,
     )
     teams = governance_of(file, name=name, cluster_arn={"Fn::GetAtt": ["Cluster", "ClusterArn"]})
-    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems_of(file), **teams}
+    return {"Cluster": {"Type": CLUSTER, "Properties": properties}, **file_systems_of(file), **control_plane, **teams}
 
 
 def _slurm(file: Settings) -> Properties:
@@ -169,31 +166,6 @@ def _slurm(file: Settings) -> Properties:
         else accounting_database(
             accounting, port=accounting.port, database=None if accounting.create is True else accounting.database
         ),
-    )
-
-
-def _control_plane(file: Settings) -> EksControlPlane | None:
-    eks, cidrs = file.eks, file.eks.public_access_cidrs
-    if eks.existing is not None:
-        return None  # its owner's; the account tells whether HyperPod takes it
-    names = ["vpc-cni", "eks-pod-identity-agent"]
-    if eks.install_on_nodes is not False:
-        names += ["coredns"]
-        names += ["cert-manager", OPERATOR] if eks.training_operator is True else []
-        names += [GOVERNANCE] if eks.task_governance is not None else []
-        names += [OBSERVABILITY] if eks.observability_addon is True else []
-    return EksControlPlane(
-        path="eks",
-        places=eks.places(version="kubernetes_version", public_access_cidrs="public_access_cidrs"),
-        version=eks.kubernetes_version if eks.is_set("kubernetes_version") else UNRESOLVED,
-        authentication_mode="API",
-        private_access=True,
-        public_access=cidrs if cidrs is UNRESOLVED else bool(cidrs),
-        public_access_cidrs=cidrs,
-        vpc=_control_plane_vpc(file.network),
-        addons=tuple(Addon(path="eks", name=name, version=None) for name in names),
-        releases=(HelmRelease(path="eks", chart="HyperPodHelmChart", before_cluster=True),),
-        access_entries=(),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.validation.from_environment.eks import addons_on_nodes
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.model import BucketName, Choice, Existing, FileSystemId, Reference, Scripts
 
@@ -26,7 +27,7 @@ def existing(file: Settings) -> Existing:
         eks_cluster=_eks_cluster(file),
         file_systems=tuple(_file_systems(file.storage)),
         buckets=tuple(_buckets(file)),
-        addons=tuple(_addons(file)),
+        addons=() if file.eks is None or file.eks.existing is None else tuple(addons_on_nodes(file)),
     )
 
 
@@ -193,20 +194,3 @@ def _buckets(file: Settings) -> Iterator[BucketName]:
         uri = getattr(section, name)
         if isinstance(uri, str):
             yield BucketName(path=section.at(name), name=uri.removeprefix("s3://").partition("/")[0])
-
-
-def _addons(file: Settings) -> Iterator[str]:
-    """Add-ons made on an existing EKS cluster, which may have them already."""
-    eks = file.eks
-    if eks is None or eks.existing is None:
-        return
-    if file.observability.container_insights is True:
-        yield "amazon-cloudwatch-observability"
-    if file.storage.lustre is not None:
-        yield "aws-fsx-csi-driver"
-    if eks.training_operator is True:
-        yield from ("cert-manager", "amazon-sagemaker-hyperpod-training-operator")
-    if eks.task_governance is not None:
-        yield "amazon-sagemaker-hyperpod-taskgovernance"
-    if eks.observability_addon is True:
-        yield "amazon-sagemaker-hyperpod-observability"

@@ -9,15 +9,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.catalog import CLUSTER, FILE_SYSTEM
+from holdfast.catalog import CLUSTER, EKS_CLUSTER, FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Graph, Resource, Template, Values
 from holdfast.validation.from_template.per_cluster import LOG_GROUP, app_of, log_group
 from holdfast.validation.model import MANAGED_POLICY, Deployment
-from holdfast.validation.readers import (
-    CDK_EKS_CLUSTER,
-    EKS_CLUSTER,
-    ClusterReader,
-)
+from holdfast.validation.readers import CDK_EKS_CLUSTER, ClusterReader
 
 NO_CLUSTER = "(the cluster)"
 """The place of what only a cluster could tell."""

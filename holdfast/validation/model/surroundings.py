@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, LIFE_CYCLE, VPC_CONFIG, Property
+from holdfast.catalog import (
+    ACCESS_ENTRY,
+    ASSOCIATION,
+    EKS_ADDON,
+    EKS_CLUSTER,
+    FILE_SYSTEM,
+    LIFE_CYCLE,
+    VPC_CONFIG,
+    Property,
+)
 from holdfast.validation.model.item import Item
 
 
@@ -198,20 +207,22 @@ class Image(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Addon(Item):
-    name: str
-    version: str | None
-    configuration: Mapping[str, object] = field(default_factory=dict)
-    has_role: bool = True
+    name: Annotated[str, Property(EKS_ADDON, "AddonName")]
+    version: Annotated[str | None, Property(EKS_ADDON, "AddonVersion")]
+    configuration: Annotated[Mapping[str, object], Property(EKS_ADDON, "ConfigurationValues")] = field(
+        default_factory=dict
+    )
+    has_role: Annotated[bool, Property(EKS_ADDON, "PodIdentityAssociations")] = True
     """Whether a role is given to it: a pod identity association, or a service account role."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AccessEntry(Item):
-    type: str
+    type: Annotated[str, Property(ACCESS_ENTRY, "Type", "STANDARD")]
     """``HYPERPOD_LINUX``, ``STANDARD``, ..."""
-    principal: str
+    principal: Annotated[str, Property(ACCESS_ENTRY, "PrincipalArn")]
     """An ARN, or the ``id`` of a Role."""
-    policies: tuple[str, ...] = ()
+    policies: Annotated[tuple[str, ...], Property(ACCESS_ENTRY, "AccessPolicies", each="PolicyArn")] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -225,18 +236,18 @@ class HelmRelease(Item):
 class EksControlPlane(Item):
     """EKS cluster of a HyperPod cluster, if the source makes it."""
 
-    version: str | None
+    version: Annotated[str | None, Property(EKS_CLUSTER, "Version")]
     """None: the newest that EKS has."""
-    authentication_mode: str | None
+    authentication_mode: Annotated[str | None, Property(EKS_CLUSTER, "AccessConfig.AuthenticationMode")]
     """None: the service's default, CONFIG_MAP."""
-    private_access: bool
-    public_access: bool
-    public_access_cidrs: tuple[str, ...] = ()
+    private_access: Annotated[bool, Property(EKS_CLUSTER, "ResourcesVpcConfig.EndpointPrivateAccess")]
+    public_access: Annotated[bool, Property(EKS_CLUSTER, "ResourcesVpcConfig.EndpointPublicAccess", default=True)]
+    public_access_cidrs: Annotated[tuple[str, ...], Property(EKS_CLUSTER, "ResourcesVpcConfig.PublicAccessCidrs")] = ()
     vpc: VpcConfig
     addons: tuple[Addon, ...]
     releases: tuple[HelmRelease, ...]
     access_entries: tuple[AccessEntry, ...]
-    bootstraps_addons: bool = False
+    bootstraps_addons: Annotated[bool, Property(EKS_CLUSTER, "BootstrapSelfManagedAddons", default=True)] = False
     """True if EKS installs its network plugin, kube-proxy and CoreDNS, its default."""
     node_roles: frozenset[str] = frozenset()
     """Ids of the roles of nodes that are not HyperPod's."""

@@ -1,14 +1,13 @@
 """Readers from resources to parts of a deployment, one per AWS area."""
 
 from holdfast.validation.readers.cluster import ClusterReader
-from holdfast.validation.readers.eks import CDK_EKS_CLUSTER, EKS_CLUSTER
+from holdfast.validation.readers.eks import CDK_EKS_CLUSTER
 from holdfast.validation.readers.iam import RoleReader
 from holdfast.validation.readers.network import NetworkReader
 from holdfast.validation.readers.updates import UpdateReader
 
 __all__ = [
     "CDK_EKS_CLUSTER",
-    "EKS_CLUSTER",
     "ClusterReader",
     "NetworkReader",
     "RoleReader",

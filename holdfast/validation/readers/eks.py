@@ -5,15 +5,15 @@ Reads ``AWS::EKS::*``, the charts of Holdfast's constructs, and those of the CDK
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from holdfast.catalog import ACCESS_ENTRY, EKS_ADDON, EKS_CLUSTER
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Text, Values, required
 from holdfast.validation.model import AccessEntry, Addon, Eks, EksControlPlane, HelmRelease
 from holdfast.validation.readers.network import NetworkReader
+from holdfast.validation.readers.properties import read_item
 
-EKS_CLUSTER = "AWS::EKS::Cluster"
 CDK_EKS_CLUSTER = "Custom::AWSCDK-EKS-Cluster"
 _RELEASES = ("Custom::HoldfastHelmRelease", "Custom::AWSCDK-EKS-HelmChart")
 _SERVICE_ACCOUNTS = {
@@ -24,47 +24,6 @@ _SERVICE_ACCOUNTS = {
     "vpc-cni": "aws-node",
 }
 """The service account of an add-on that a pod identity association of its own names."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Names:
-    """Property names of a cluster's settings; the CDK's older module passes them to the API unchanged."""
-
-    holder: tuple[str, ...]
-    version: str
-    mode: tuple[str, str]
-    vpc: str
-    subnets: str
-    security_groups: str
-    private: str
-    public: str
-    public_cidrs: str
-
-
-_NAMES = {
-    EKS_CLUSTER: _Names(
-        holder=(),
-        version="Version",
-        mode=("AccessConfig", "AuthenticationMode"),
-        vpc="ResourcesVpcConfig",
-        subnets="SubnetIds",
-        security_groups="SecurityGroupIds",
-        private="EndpointPrivateAccess",
-        public="EndpointPublicAccess",
-        public_cidrs="PublicAccessCidrs",
-    ),
-    CDK_EKS_CLUSTER: _Names(
-        holder=("Config",),
-        version="version",
-        mode=("accessConfig", "authenticationMode"),
-        vpc="resourcesVpcConfig",
-        subnets="subnetIds",
-        security_groups="securityGroupIds",
-        private="endpointPrivateAccess",
-        public="endpointPublicAccess",
-        public_cidrs="publicAccessCidrs",
-    ),
-}
 
 
 class EksReader:
@@ -97,28 +56,17 @@ class EksReader:
 
     def control_plane(self, resource: Resource, hyperpod: Resource | None) -> EksControlPlane:
         """EKS cluster; ``hyperpod``: the HyperPod cluster on it, None without one."""
-        names = _NAMES[resource.type]
-        settings = self._values.properties(resource).get(*names.holder)
-        vpc = settings.get(names.vpc)
-        return EksControlPlane(
-            path=resource.path,
-            places={
-                "version": settings.place(names.version),
-                "authentication_mode": settings.place(*names.mode),
-                "private_access": vpc.place(names.private),
-                "public_access": vpc.place(names.public),
-                "public_access_cidrs": vpc.place(names.public_cidrs),
-            },
-            version=settings.get(names.version).text(),
-            authentication_mode=settings.get(*names.mode).text(),
-            # EKS's defaults: public only.
-            private_access=vpc.get(names.private).boolean(default=False),
-            public_access=vpc.get(names.public).boolean(default=True),
-            public_access_cidrs=vpc.get(names.public_cidrs).strings(),
-            vpc=self._network.vpc_config(
-                vpc, subnets=vpc.get(names.subnets), security_groups=vpc.get(names.security_groups)
-            ),
-            bootstraps_addons=settings.get("BootstrapSelfManagedAddons").boolean(default=True),
+        settings = self._values.properties(resource)
+        spelled: Callable[[str], str] = str
+        if resource.type == CDK_EKS_CLUSTER:
+            settings, spelled = settings.get("Config"), _in_camel_case
+        vpc = settings.get(spelled("ResourcesVpcConfig"))
+        subnets, security_groups = vpc.get(spelled("SubnetIds")), vpc.get(spelled("SecurityGroupIds"))
+        return read_item(
+            EksControlPlane,
+            settings,
+            spelled=spelled,
+            vpc=self._network.vpc_config(vpc, subnets=subnets, security_groups=security_groups),
             addons=self._addons(resource),
             releases=self._releases(resource, hyperpod),
             access_entries=self._access_entries(resource),
@@ -131,21 +79,15 @@ class EksReader:
         return linked.found if linked.complete and self._values.graph.complete else UNRESOLVED
 
     def _addons(self, cluster: Resource) -> Any:
-        addons = self._owned("AWS::EKS::Addon", cluster)
+        addons = self._owned(EKS_ADDON, cluster)
         return UNRESOLVED if addons is UNRESOLVED else tuple(self._addon(each, cluster) for each in addons)
 
     def _addon(self, resource: Resource, cluster: Resource) -> Addon:
         properties = self._values.properties(resource)
         name = required(properties.get("AddonName").text())
-        return Addon(
-            path=resource.path,
-            places={
-                "version": f"{resource.path}.AddonVersion",
-                "configuration": f"{resource.path}.ConfigurationValues",
-                "has_role": f"{resource.path}.PodIdentityAssociations",
-            },
-            name=name,
-            version=properties.get("AddonVersion").text(),
+        return read_item(
+            Addon,
+            properties,
             configuration=_configuration(properties.get("ConfigurationValues")),
             has_role=properties.get("ServiceAccountRoleArn").present
             or properties.get("PodIdentityAssociations").present
@@ -183,7 +125,7 @@ class EksReader:
         chart = next((each for each in map(properties.get, ("ChartPath", "Chart", "Release")) if each.present), None)
         name = UNRESOLVED if chart is None else chart.text()
         return HelmRelease(
-            path=resource.path,
+            path=properties.path,
             places={"before_cluster": f"{(hyperpod or resource).path.removesuffix('.Properties')}.DependsOn"},
             chart=name.rpartition("/")[2] if isinstance(name, str) else UNRESOLVED,
             before_cluster=resource in self._order.before(hyperpod)
@@ -192,24 +134,12 @@ class EksReader:
         )
 
     def _access_entries(self, cluster: Resource) -> Any:
-        entries = self._owned("AWS::EKS::AccessEntry", cluster)
+        entries = self._owned(ACCESS_ENTRY, cluster)
         return UNRESOLVED if entries is UNRESOLVED else tuple(map(self._access_entry, entries))
 
     def _access_entry(self, resource: Resource) -> AccessEntry:
         properties = self._values.properties(resource)
-        policies = properties.get("AccessPolicies").items()
-        arns = [entry.get("PolicyArn").text() for entry in policies or ()]
-        return AccessEntry(
-            path=resource.path,
-            places={
-                "type": f"{resource.path}.Type",
-                "principal": f"{resource.path}.PrincipalArn",
-                "policies": f"{resource.path}.AccessPolicies",
-            },
-            type=properties.get("Type").text() or "STANDARD",
-            principal=self._role_id(properties.get("PrincipalArn")),
-            policies=UNRESOLVED if policies is None or UNRESOLVED in arns else tuple(arns),
-        )
+        return read_item(AccessEntry, properties, principal=self._role_id(properties.get("PrincipalArn")))
 
     def _node_roles(self, cluster: Resource) -> Any:
         groups = self._owned("AWS::EKS::Nodegroup", cluster)
@@ -221,6 +151,11 @@ class EksReader:
     def _role_id(self, node: Node) -> Any:
         role = node.resource("AWS::IAM::Role")
         return required(node.text()) if role is None else self._values.graph.identity(role)
+
+
+def _in_camel_case(name: str) -> str:
+    """Names of the CDK's older module, which passes settings to the API unchanged."""
+    return name[0].lower() + name[1:]
 
 
 def _may_install(resource: Resource) -> bool:

@@ -11,17 +11,14 @@ READ = (bool, int, str, tuple[str, ...])
 T = TypeVar("T", bound=Item)
 
 
-def read_item(kind: type[T], node: Node, /, **others: Any) -> T:
-    """Item at a node; ``others`` are attributes that are not one property."""
-    found: dict[str, Any] = {"path": node.path, "places": places_of(kind, node)}
+def read_item(kind: type[T], node: Node, /, *, spelled: Callable[[str], str] = str, **others: Any) -> T:
+    """Item at a node; ``others`` are attributes that are not one property, ``spelled`` the name of a property there."""
+    keys = {name: [spelled(key) for key in each.keys] for name, each in attributes_of(kind).items()}
+    found: dict[str, Any] = {"path": node.path, "places": {name: node.place(*path) for name, path in keys.items()}}
     for name, attribute in attributes_of(kind).items():
         if name not in others and (attribute.kind in READ or attribute.item is not None):
-            found[name] = _value(attribute, node.get(*attribute.keys))
+            found[name] = _value(attribute, node.get(*keys[name]))
     return kind(**found, **others)
-
-
-def places_of(kind: type[Item], node: Node) -> dict[str, str]:
-    return {name: node.place(*attribute.keys) for name, attribute in attributes_of(kind).items()}
 
 
 def each_of(node: Node, read: Callable[[Node], Any]) -> Any:
@@ -35,6 +32,9 @@ def each_of(node: Node, read: Callable[[Node], Any]) -> Any:
 def _value(attribute: Attribute, node: Node) -> Any:
     if (item := attribute.item) is not None:
         return (optional if attribute.kind is item else each_of)(node, lambda found: read_item(item, found))
+    if each := attribute.of.each:
+        texts = each_of(node, lambda entry: entry.get(each).text())
+        return UNRESOLVED if texts is UNRESOLVED or UNRESOLVED in texts else texts
     default = attribute.of.default
     if attribute.kind == tuple[str, ...]:
         return node.strings()

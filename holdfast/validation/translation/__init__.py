@@ -2,6 +2,7 @@
 
 from holdfast.validation.cloudformation import Properties
 from holdfast.validation.translation.cluster import accounting_database, cluster, eks_orchestrator, slurm_orchestrator
+from holdfast.validation.translation.eks import eks_cluster
 from holdfast.validation.translation.file_systems import lustre, open_zfs
 from holdfast.validation.translation.governance import compute_quota, scheduler_config
 from holdfast.validation.translation.groups import ebs_volume, instance_group, mount
@@ -14,6 +15,7 @@ __all__ = [
     "cluster",
     "compute_quota",
     "ebs_volume",
+    "eks_cluster",
     "eks_orchestrator",
     "instance_group",
     "lustre",

@@ -42,8 +42,8 @@ def slurm_orchestrator(*, config_strategy: Any, accounting: Properties | None, *
     return found
 
 
-def eks_orchestrator(*, cluster_arn: str) -> Properties:
-    found = Properties()
+def eks_orchestrator(*, cluster_arn: Any, path: str = "") -> Properties:
+    found = Properties(path)
     found.put(["Eks", "ClusterArn"], cluster_arn)
     return found
 

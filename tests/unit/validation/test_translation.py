@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.catalog import CLUSTER, FILE_SYSTEM, QUOTA, SCHEDULER
+from holdfast.catalog import CLUSTER, EKS_CLUSTER, FILE_SYSTEM, QUOTA, SCHEDULER
 from holdfast.config.reading import read
 from holdfast.validation.from_environment import resources_in
 
@@ -23,6 +23,7 @@ WIRING = {
     "LogConfiguration",
     "MountName",
     "Orchestrator.Eks",
+    "RoleArn",
     "SecretArn",
     "SecurityGroupIds",
     "SourceS3Uri",
@@ -35,10 +36,12 @@ OF_CONSTRUCTS = {
     "AutomaticBackupRetentionDays",
     "CopyTagsToBackups",
     "CopyTagsToVolumes",
+    "EncryptionConfig",
+    "Logging",
     "Options",
     "RootVolumeConfiguration",
 }
-"""Of OpenZFS: the same in all environments, and no setting."""
+"""The same in all environments, or keys: no rule reads them."""
 
 
 def deployed(path: Path, kind: str) -> list[dict[str, Any]]:
@@ -66,7 +69,7 @@ def by_name(properties: dict[str, Any]) -> tuple[str, str]:
     return str(properties.get("FileSystemType")), str(properties.get("Name"))
 
 
-@pytest.mark.parametrize("kind", [CLUSTER, FILE_SYSTEM, SCHEDULER, QUOTA])
+@pytest.mark.parametrize("kind", [CLUSTER, EKS_CLUSTER, FILE_SYSTEM, SCHEDULER, QUOTA])
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
 def test_properties_that_are_judged_are_those_of_the_template(path: Path, kind: str) -> None:
     here, there = (without_wiring(sorted(each, key=by_name)) for each in (judged(path, kind), deployed(path, kind)))
