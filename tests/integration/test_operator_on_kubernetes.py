@@ -122,7 +122,7 @@ class Operator:
         self.cache = Cache(self.access, changed=lambda: None, report=self.lines.append, serves_hyperpod=True)
         self.cache.start()
         eventually(lambda: self.cache.is_complete, "the first lists", within_s=30)
-        self.logs = Logs(self.access, self.cache, changed=lambda: None, may_read=lambda: True)
+        self.logs = Logs(self.access, self.cache, changed=lambda: None, may_read=lambda: True, report=self.lines.append)
         self.reconciler = Reconciler(
             self.access,
             cache=self.cache,

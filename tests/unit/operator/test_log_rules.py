@@ -115,6 +115,8 @@ def test_what_was_missed_starts_timers_again_and_arms_none() -> None:
     watch.missed(now_s=29.0)
     assert watch.trip(pods=UIDS, now_s=58.0) is None
     assert watch.trip(pods=UIDS, now_s=59.0) is not None
+    watch.missed(now_s=58.0, are_lost=True)
+    assert watch.trip(pods=UIDS, now_s=1e6) is None, "its first match may be in what is lost"
     late = LogWatch([rule], stopped=(), is_new=False, now_s=0.0)
     assert late.trip(pods=UIDS, now_s=1e6) is None, "its first match may have been before"
     assert LogWatch([rule], stopped=("hangs",), is_new=True, now_s=0.0).trip(pods=UIDS, now_s=1e6) is None

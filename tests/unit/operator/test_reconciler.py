@@ -43,6 +43,7 @@ class World:
             cache,
             changed=lambda: None,
             may_read=lambda: self.leads,
+            report=self.lines.append,
             clock=lambda: self.now_s,
             wall=lambda: self.now_s,
         )
@@ -327,8 +328,12 @@ def test_a_log_that_cannot_be_read_or_is_cut_is_no_hang(world: World) -> None:
     writer = Writer(world)
     writer.writes("step 1")
     looks(world, 5)
-    with world.api.refusing(f"GET {PODS}/night-2/log", 500):
+    with world.api.refusing(f"GET {PODS}/night-2/log", 500, "no route"):
         looks(world, 60)
+        looks(world, 60)
+    assert [line for line in world.lines if "log of" in line] == [
+        "job team/night: log of pod night-2: no route; retrying"
+    ]
     assert world.status()["restarts"]["launchers"] == 0
     writer.writes(*["x" * 1000] * 1100)
     looks(world, 9)
@@ -358,6 +363,26 @@ def test_logs_of_a_node_that_is_not_ready_are_not_awaited(world: World) -> None:
     assert ("GET", f"{PODS}/night-2/log") not in world.api.calls
     assert ("GET", f"{PODS}/night-0/log") in world.api.calls
     assert world.status()["restarts"]["launchers"] == 0
+
+
+@pytest.mark.parametrize("is_rotated", [True, False])
+def test_a_log_that_was_rotated_may_have_had_the_match(world: World, is_rotated: bool) -> None:
+    starts = {"name": "starts", "logPattern": "epoch 0", "expectedStartCutOffInSeconds": 100}
+    world.started(logRules=[starts, HANGS])
+    writer = Writer(world)
+    writer.writes("step 1", "x")
+    looks(world, 5)
+    if is_rotated:
+        writer.lines.clear()
+    writer.writes("y")
+    looks(world, 9)
+    looks(world, 9)
+    assert world.status()["restarts"]["launchers"] == (0 if is_rotated else 1)
+    writer.writes("step 2")
+    for _ in range(20):
+        looks(world, 9)
+        writer.writes("step 3")
+    assert world.status()["restarts"]["launchers"] == (0 if is_rotated else 1)
 
 
 def test_a_second_with_more_than_a_look_reads_is_left_behind(world: World) -> None:

@@ -12,7 +12,7 @@ from holdfast_common import ClusterAccess, KubernetesError
 from holdfast_operator.driver.cache import Cache
 from holdfast_operator.driver.cluster import pods_path
 from holdfast_operator.driver.matcher import Matcher, SlowPatternError
-from holdfast_operator.jobs import RUNNING, Job, JobError, read_job
+from holdfast_operator.jobs import RUNNING, Job, JobError, LogRule, read_job
 from holdfast_operator.logs import LogWatch, Trip
 from holdfast_operator.objects import owner_uid
 
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 class _Run:
     """Pods of a job from their start to their common restart."""
 
-    job: Job
+    rules: tuple[LogRule, ...]
     watch: LogWatch
     seen: dict[str, str]
     """Time of the newest line by pod, by the node's clock."""
@@ -42,6 +42,7 @@ class Logs:
 
     Args:
         may_read: Returns False while another operator holds the lease.
+        report: Writes a line of the log.
         clock: Of timers. Default: monotonic.
         wall: Of the ages of jobs.
     """
@@ -53,6 +54,7 @@ class Logs:
         *,
         changed: Callable[[], None],
         may_read: Callable[[], bool],
+        report: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -60,12 +62,15 @@ class Logs:
         self._cache = cache
         self._changed = changed
         self._may_read = may_read
+        self._report = report
         self._clock = clock
         self._wall = wall
         self._matcher = Matcher()
         self._runs: dict[str, _Run] = {}
         self._trips: dict[str, Trip] = {}
         self._off: dict[str, dict[str, str]] = {}
+        self._failed: dict[str, str] = {}
+        """Last error of a job's logs."""
 
     def trip_of(self, job: Job) -> Trip | None:
         return self._trips.get(job.uid)
@@ -84,7 +89,7 @@ class Logs:
         """Read new lines of all jobs with rules, and apply the rules."""
         jobs = [job for job in map(_read, self._cache.jobs() if self._may_read() else ()) if job is not None]
         uids = {job.uid for job in jobs}
-        for known in (self._runs, self._trips, self._off):
+        for known in (self._runs, self._trips, self._off, self._failed):
             for uid in known.keys() - uids:
                 del known[uid]
         for job in jobs:
@@ -103,7 +108,7 @@ class Logs:
         run = self._runs.get(job.uid)
         if not pods:
             return
-        if run is None or run.job.log_rules != job.log_rules or not run.seen.keys() & pods:
+        if run is None or run.rules != job.log_rules or not run.seen.keys() & pods:
             run = self._begun(job, pods)
         self._runs[job.uid], now_s = run, self._clock()
         if not job.status.is_true(RUNNING):
@@ -111,8 +116,8 @@ class Logs:
             return
         nodes = self._cache.nodes()
         ready = {uid for uid, pod in pods.items() if (node := nodes.get(pod["spec"].get("nodeName"))) and node.is_ready}
-        is_whole = [uid in ready and self._of_pod(run, job, uid, pod) for uid, pod in pods.items()]
-        if not all(is_whole):
+        are_read = [uid in ready and self._of_pod(run, job, uid, pod) for uid, pod in pods.items()]
+        if not all(are_read):
             run.watch.missed(now_s=now_s)
         for name in run.watch.stopped:
             self._off.setdefault(job.uid, {}).setdefault(name, "its stopPattern matched")
@@ -127,10 +132,10 @@ class Logs:
         is_new = running is None or not running.is_true or now_s - running.since_s < NEW_S
         stopped = [name for name, _ in self.off_of(job)]
         watch = LogWatch(job.log_rules, stopped=stopped, is_new=is_new, now_s=self._clock())
-        return _Run(job=job, watch=watch, seen=dict.fromkeys(pods, ""))
+        return _Run(rules=job.log_rules, watch=watch, seen=dict.fromkeys(pods, ""))
 
     def _of_pod(self, run: _Run, job: Job, uid: str, pod: Object) -> bool:
-        """Apply the rules to a pod's new lines; False if lines were left out."""
+        """Apply the rules to a pod's new lines; False if there are more."""
         last = run.seen.setdefault(uid, "")
         query = {"timestamps": "true", "tailLines": str(MOST_LINES), "limitBytes": str(MOST_BYTES)}
         if last:
@@ -139,13 +144,19 @@ class Logs:
         path = f"{pods_path(job.namespace, pod['metadata']['name'])}/log"
         try:
             text = self._access.client().text(path, container=container, **query)
-        except (KubernetesError, OSError):
+        except (KubernetesError, OSError) as error:
+            if self._failed.get(job.uid) != str(error):
+                self._report(f"job {job.namespace}/{job.name}: log of pod {pod['metadata']['name']}: {error}; retrying")
+            self._failed[job.uid] = str(error)
             return False
         stamped = [found for line in text.split("\n") if (found := _STAMPED.match(line))]
         lines = [found[2] for found in stamped if found[1] > last]
-        is_whole = len(stamped) < MOST_LINES and len(text.encode()) < MOST_BYTES - 4
+        is_cut = len(text.encode()) >= MOST_BYTES - 4
+        # The newest line of the last look comes again, unless the log was rotated or has too many lines since.
+        if all(found[1] != last for found in stamped) if last else len(stamped) >= MOST_LINES:
+            run.watch.missed(now_s=self._clock(), are_lost=True)
         run.seen[uid] = max((found[1] for found in stamped), default=last)
-        if not is_whole and not lines and last:  # one second has more than a look reads
+        if is_cut and not lines and last:  # one second has more than a look reads
             run.seen[uid] = (datetime.fromisoformat(_FRACTION.sub("", last)) + timedelta(seconds=1)).isoformat()
         for rule in run.watch.active:
             try:
@@ -155,7 +166,7 @@ class Logs:
                 self._off.setdefault(job.uid, {})[rule.name] = "its patterns take too much time or memory"
                 continue
             run.watch.saw(rule.name, uid=uid, lines=lines, matches=matches, now_s=self._clock())
-        return is_whole
+        return not is_cut
 
 
 def _read(manifest: Mapping[str, Any]) -> Job | None:

@@ -48,7 +48,13 @@ class _Operator:
         self._serves_hyperpod = serves_hyperpod
         self._cache = Cache(self._access, changed=self._changed.set, report=report, serves_hyperpod=serves_hyperpod)
         self._progress = ProgressReader(self._cache, changed=self._changed.set)
-        self._logs = Logs(self._access, self._cache, changed=self._changed.set, may_read=lambda: self._lease.is_held)
+        self._logs = Logs(
+            self._access,
+            self._cache,
+            changed=self._changed.set,
+            may_read=lambda: self._lease.is_held,
+            report=report,
+        )
         self._beat_s = time.monotonic()
         self._failed: dict[str, str] = {}
         """Last error of an object, by UID: two kinds may have one name."""

@@ -2,7 +2,8 @@
 State of a job's log rules.
 
 A match in any pod is one of the job: scripts print on one rank. Times are those of looks at the logs, on one clock, so
-clocks of nodes do not count. Where lines may have been missed, timers start again: a rule trips late, never wrongly.
+clocks of nodes do not count. Where lines are read late or not at all, timers start again: a rule trips late rather than
+wrongly.
 """
 
 import operator
@@ -93,9 +94,11 @@ class LogWatch:
                     bound = f"{one.rule.comparison} {one.rule.threshold:g} in {one.rule.points} matches in a row"
                     one.found = one.found or ("SLOW", f"{bound}, the last one: {line}", "")
 
-    def missed(self, *, now_s: float) -> None:
-        """Start timers again: lines were not read, or no run is expected to write any."""
+    def missed(self, *, now_s: float, are_lost: bool = False) -> None:
+        """Start timers again: lines will be read later, are lost, or are not expected now."""
         for one in self._rules.values():
+            if are_lost:
+                one.first_s = None
             if one.first_s is not None and one.rule.start_s is not None:
                 one.first_s = max(one.first_s, now_s + one.rule.start_s)
             if one.next_s is not None and one.rule.every_s is not None:
