@@ -10,7 +10,10 @@ from holdfast.cli.terminal import JSON, console, print_json
 def kill_node(
     node: Annotated[
         str,
-        typer.Argument(help="Instance id, host name, address, or a switch (nn-...).", autocompletion=complete_node),
+        typer.Argument(
+            help="Instance id, host name, address, or a switch (nn-...): all of its nodes.",
+            autocompletion=complete_node,
+        ),
     ],
     fault: Annotated[Fault, typer.Option(help="destroy, freeze (stop all processes) or cut (disconnect).")] = (
         Fault.destroy
@@ -19,7 +22,7 @@ def kill_node(
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """
-    Destroy, freeze or disconnect a local node, or all nodes of a switch.
+    Destroy, freeze or disconnect a local node or a leaf switch.
 
     The control plane is not informed, so that detection is tested too.
     """

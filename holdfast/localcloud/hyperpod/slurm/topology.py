@@ -16,7 +16,7 @@ from holdfast.catalog import instance_types
 TREE, BLOCK = "topology/tree", "topology/block"
 BLOCK_SINCE = (24, 5)
 """Version of Slurm with BlockSizes (topology.conf(5))."""
-_LAYERS = (1 << 32, 16, 2)
+_LAYERS = (1 << 32, 64, 2)
 """Addresses below a switch, from the root to the leaf. EC2 describes three layers; their sizes are assumed."""
 _ULTRA_SERVER = 18
 """Instances of an UltraServer."""
