@@ -41,11 +41,11 @@ def watch(
     observability = HyperPodObservability(
         scope,
         "Observability",
-        cluster_name=environment.cluster_name,
+        cluster=cluster,
         # Without an agent nobody ships events, and what waits for them would be silent for ever.
         events=ground.events.log_group if _ships(environment) else None,
         jobs_report=False,  # those of other launchers do not, and their GPUs would count as idle
-        eks_cluster_name=environment.eks_cluster_name if settings.container_insights else None,
+        container_insights=settings.container_insights and environment.eks is not None,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
         file_systems=watched,
@@ -62,8 +62,7 @@ def watch(
     NodeLogGroup(
         scope,
         "NodeLogs",
-        cluster_name=environment.cluster_name,
-        cluster_arn=cluster.cluster_arn,
+        cluster=cluster,
         retention_days=settings.log_retention_days,
         encryption_key=ground.key,
     )

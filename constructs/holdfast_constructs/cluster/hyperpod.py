@@ -105,7 +105,7 @@ class HyperPodCluster(ClusterBase):
             construct_id,
             cluster_name=cluster_name,
             security_groups=network.security_groups,
-            eks_cluster_name=None if eks is None else eks.cluster_name,
+            eks_cluster_name=None if eks is None else eks.physical_name,
         )
         if cluster_name is None:
             self._cluster_name = Names.unique_resource_name(self, max_length=63, separator="-")

@@ -50,6 +50,11 @@ class IHyperPodCluster(IResource, Protocol):
         ...
 
     @property
+    def eks_cluster_name(self) -> str:
+        """Raises ValueError without EKS, and for a cluster imported without this name."""
+        ...
+
+    @property
     def connections(self) -> ec2.Connections:
         """Of the nodes' security groups; empty if unknown."""
         ...
@@ -129,6 +134,15 @@ class ClusterBase(Resource):
         return self._cluster_name
 
     @property
+    def eks_cluster_name(self) -> str:
+        if self._eks_cluster_name is None:
+            raise ValueError(
+                "cluster: got no EKS cluster; allowed: metrics of a cluster on EKS, because Container Insights counts "
+                "them; when it is imported, give from_cluster_attributes its eks_cluster_name"
+            )
+        return self._eks_cluster_name
+
+    @property
     def resource(self) -> IDependable:
         return DependencyGroup()
 
@@ -148,15 +162,10 @@ class ClusterBase(Resource):
     def metric(
         self, metric_name: str, *, statistic: str = "Average", period: Duration | None = None
     ) -> cloudwatch.Metric:
-        if self._eks_cluster_name is None:
-            raise ValueError(
-                "cluster: got no EKS cluster; allowed: metrics of a cluster on EKS, because Container Insights counts "
-                "them; when it is imported, give from_cluster_attributes its eks_cluster_name"
-            )
         return cloudwatch.Metric(
             namespace=NAMESPACE,
             metric_name=metric_name,
-            dimensions_map={"ClusterName": self._eks_cluster_name},
+            dimensions_map={"ClusterName": self.eks_cluster_name},
             statistic=statistic,
             period=period or Duration.minutes(1),
         )

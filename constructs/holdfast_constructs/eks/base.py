@@ -19,6 +19,8 @@ class IHyperPodEks(IEksAccess, Protocol):
 
     dependencies: IDependable
     """What must be there before the HyperPod cluster is created."""
+    physical_name: str
+    """The name as given, which waits for no resource, unlike ``cluster_name``."""
 
     @property
     def known_installer(self) -> "HelmInstaller | None":
@@ -47,10 +49,11 @@ class EksBase(Construct):
     cluster_name: str
     cluster_arn: str
     dependencies: IDependable
+    physical_name: str
 
     def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str) -> None:
         super().__init__(scope, construct_id)
-        self.cluster_name = cluster_name
+        self.cluster_name = self.physical_name = cluster_name
         self.cluster_arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
         self.dependencies = DependencyGroup()
         self._installer: HelmInstaller | None = None

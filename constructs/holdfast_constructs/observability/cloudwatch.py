@@ -9,6 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from holdfast_constructs.cluster import IHyperPodCluster
 from holdfast_constructs.observability.alarms import AlarmThresholds, ClusterAlarms, WatchedFileSystem
 from holdfast_constructs.observability.dashboard import ClusterDashboard
 from holdfast_constructs.observability.event_rules import ClusterEventRules
@@ -19,8 +20,8 @@ from holdfast_constructs.observability.topic import AlertTopic
 
 class HyperPodObservability(Construct):
     """
-    Topic, rules for HyperPod's events, metrics, alarms and dashboard of one cluster, by its name: it can be created
-    before the cluster, or in another app.
+    Topic, rules for HyperPod's events, metrics, alarms and dashboard of one cluster, owned or imported; they do not
+    wait for it.
     """
 
     alerts: AlertTopic
@@ -33,9 +34,9 @@ class HyperPodObservability(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
+        cluster: IHyperPodCluster,
         events: logs.ILogGroup | None = None,
-        eks_cluster_name: str | None = None,
+        container_insights: bool = False,
         node_count: int | None = None,
         spare_count: int = 0,
         file_systems: Sequence[WatchedFileSystem] = (),
@@ -55,7 +56,7 @@ class HyperPodObservability(Construct):
         Args:
             events: Its event log group, ``/holdfast/<cluster>/events``, filled by health agents. Default: none;
                 metrics, alarms and rows that need them are off.
-            eks_cluster_name: Its EKS cluster, with Container Insights. Default: Slurm, or EKS without them.
+            container_insights: They run on its EKS cluster. Default: False: Slurm, or EKS without them.
             node_count: HyperPod nodes, spares included. Default: no alarm about spares on EKS.
             spare_count: Default: 0, no alarm about spares.
             thresholds: Default: those of AlarmThresholds.
@@ -72,7 +73,7 @@ class HyperPodObservability(Construct):
         rules = ClusterEventRules(
             self,
             "Rules",
-            cluster_name=cluster_name,
+            cluster=cluster,
             topic=self.alerts.topic,
             encryption_key=encryption_key,
             retention_days=retention_days,
@@ -81,10 +82,10 @@ class HyperPodObservability(Construct):
         self.metrics = ClusterMetrics(
             self,
             "Metrics",
-            cluster_name=cluster_name,
+            cluster=cluster,
             hyperpod_events=rules.log_group,
             events=events,
-            eks_cluster_name=eks_cluster_name,
+            container_insights=container_insights,
         )
         self.alarms = None
         if alarms:

@@ -10,6 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from holdfast_constructs.cluster import IHyperPodCluster
 from holdfast_constructs.observability.logs import RETENTION_DAYS, log_group, log_group_arn
 from holdfast_constructs.observability.metrics import CLUSTER_EVENT, NODE_HEALTH, STATE_CHANGE
 
@@ -19,7 +20,7 @@ NOTED_LEVELS = ("Warn", "Error")
 
 class ClusterEventRules(Construct):
     """
-    EventBridge rules for one cluster, by its name, which exists before the cluster: failed creations are reported, too.
+    EventBridge rules for one cluster, by its name, so they do not wait for it: failed creations are reported, too.
     """
 
     log_group: logs.ILogGroup
@@ -30,7 +31,7 @@ class ClusterEventRules(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
+        cluster: IHyperPodCluster,
         topic: sns.ITopic,
         encryption_key: kms.IKey | None = None,
         retention_days: int = RETENTION_DAYS,
@@ -47,7 +48,7 @@ class ClusterEventRules(Construct):
             removal_policy: Of the log group. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
-        name = f"/aws/events/holdfast/{cluster_name}"  # a prefix that EventBridge's console knows, too
+        name = f"/aws/events/holdfast/{cluster.cluster_name}"  # a prefix that EventBridge's console knows, too
         self.log_group = log_group(
             self,
             "Log",
@@ -57,7 +58,7 @@ class ClusterEventRules(Construct):
             removal_policy=removal_policy,
         )
         write = self.log_group.grant_write(iam.ServicePrincipal("events.amazonaws.com"))
-        by_name = {"ClusterName": [cluster_name]}
+        by_name = {"ClusterName": [cluster.cluster_name]}
         in_details = {"EventDetails": by_name}
         self._rule("StateChange", STATE_CHANGE, by_name, topic.topic_arn)
         self._rule("NodeHealth", NODE_HEALTH, by_name, topic.topic_arn)

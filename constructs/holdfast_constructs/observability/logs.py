@@ -10,6 +10,7 @@ from aws_cdk import custom_resources as cr
 from constructs import Construct, IConstruct
 
 from holdfast_constructs.cdk import has_token, url_suffix
+from holdfast_constructs.cluster import IHyperPodCluster
 from holdfast_constructs.observability.metrics import NAMESPACE
 
 RETENTION_DAYS = 90
@@ -74,8 +75,7 @@ class NodeLogGroup(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
-        cluster_arn: str,
+        cluster: IHyperPodCluster,
         retention_days: int = RETENTION_DAYS,
         encryption_key: kms.IKey | None = None,
     ) -> None:
@@ -83,13 +83,13 @@ class NodeLogGroup(Construct):
         Manage the group.
 
         Args:
-            cluster_arn: Its last part is the id.
             retention_days: Default: 90. HyperPod's own default is forever.
             encryption_key: For lines written afterwards. Default: CloudWatch's own.
         """
         super().__init__(scope, construct_id)
-        cluster_id = Fn.select(1, Fn.split("/", cluster_arn)) if has_token(cluster_arn) else cluster_arn[-12:]
-        name = f"/aws/sagemaker/Clusters/{cluster_name}/{cluster_id}"
+        arn = cluster.cluster_arn
+        cluster_id = Fn.select(1, Fn.split("/", arn)) if has_token(arn) else arn[-12:]
+        name = f"/aws/sagemaker/Clusters/{cluster.cluster_name}/{cluster_id}"
         self._arn, self._address = log_group_arn(self, name), self.node.addr
         group = {"logGroupName": name}
         made = self._call("Made", "CreateLogGroup", group, ignore=EXISTS_ALREADY)
@@ -97,7 +97,7 @@ class NodeLogGroup(Construct):
         kept.node.add_dependency(made)
         if encryption_key is not None:
             # Not the id: the cluster may use this key too, which then could not wait for the cluster.
-            let_logs_use(encryption_key, self, f"/aws/sagemaker/Clusters/{cluster_name}/*")
+            let_logs_use(encryption_key, self, f"/aws/sagemaker/Clusters/{cluster.cluster_name}/*")
             encrypted = self._call("Key", "AssociateKmsKey", {**group, "kmsKeyId": encryption_key.key_arn})
             encrypted.node.add_dependency(made)
         self.log_group = logs.LogGroup.from_log_group_name(self, "Group", name)
@@ -106,7 +106,7 @@ class NodeLogGroup(Construct):
             "Detections",
             log_group=self.log_group,
             filter_pattern=logs.FilterPattern.literal("HealthMonitoringAgentDetectionEvent"),
-            metric_namespace=f"{NAMESPACE}/{cluster_name}",
+            metric_namespace=f"{NAMESPACE}/{cluster.cluster_name}",
             metric_name="HealthDetections",
             metric_value="1",
         )

@@ -9,6 +9,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from holdfast_common import kinds
+from holdfast_constructs.cluster import IHyperPodCluster
 
 NAMESPACE = "Holdfast"
 CLUSTER_DIMENSION = "ClusterName"
@@ -110,23 +111,23 @@ class ClusterMetrics(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
+        cluster: IHyperPodCluster,
         hyperpod_events: logs.ILogGroup,
         events: logs.ILogGroup | None = None,
-        eks_cluster_name: str | None = None,
+        container_insights: bool = False,
     ) -> None:
         """
         Define the filters.
 
         Args:
-            cluster_name: Value of the dimension ``ClusterName``.
+            cluster: Its name is the value of the dimension ``ClusterName``.
             hyperpod_events: As EventBridge delivers them.
             events: Holdfast's events, JSON lines. Default: none, without their metrics.
-            eks_cluster_name: For Container Insights. Default: Slurm, which has none.
+            container_insights: They run on its EKS cluster. Default: False.
         """
         super().__init__(scope, construct_id)
-        self.cluster_name = cluster_name
-        self.eks_cluster_name = eks_cluster_name
+        self.cluster_name = cluster.cluster_name
+        self.eks_cluster_name = cluster.eks_cluster_name if container_insights else None
         self.of_own_events = events is not None
         sources = (
             {HYPERPOD_EVENTS: hyperpod_events}

@@ -16,7 +16,9 @@ from holdfast_constructs import (
     AlarmThresholds,
     AlertTopic,
     ClusterEventRules,
+    HyperPodCluster,
     HyperPodObservability,
+    IHyperPodCluster,
     LustreFileSystem,
     NodeLogGroup,
     PrometheusWorkspace,
@@ -31,13 +33,19 @@ def new_stack() -> cdk.Stack:
     return cdk.Stack(cdk.App(), "Demo", env=cdk.Environment(account="111122223333", region="us-west-2"))
 
 
+def demo(stack: cdk.Stack) -> IHyperPodCluster:
+    return HyperPodCluster.from_cluster_attributes(
+        stack, "Cluster", cluster_name="demo", cluster_arn=ARN, eks_cluster_name="demo-eks"
+    )
+
+
 def observed(**arguments: Any) -> assertions.Template:
     stack = new_stack()
     events = logs.LogGroup.from_log_group_name(stack, "Events", events_log_group("demo"))
     lustre = LustreFileSystem.from_attributes(stack, "Lustre", file_system_id="fs-0123456789abcdef0", mount_name="fsx")
     watched = WatchedFileSystem(file_system=lustre, storage_capacity_gib=1200)
     given = {"events": events, "spare_count": 2, "file_systems": [watched], **arguments}
-    HyperPodObservability(stack, "Observability", cluster_name="demo", **given)
+    HyperPodObservability(stack, "Observability", cluster=demo(stack), **given)
     return assertions.Template.from_stack(stack)
 
 
@@ -54,7 +62,7 @@ def silent() -> assertions.Template:
 
 @pytest.fixture(scope="module")
 def eks() -> assertions.Template:
-    stack_key = {"eks_cluster_name": "demo-eks", "node_count": 18, "emails": ["ops@example.com"]}
+    stack_key = {"container_insights": True, "node_count": 18, "emails": ["ops@example.com"]}
     return observed(**stack_key)
 
 
@@ -214,7 +222,7 @@ def test_a_key_serves_the_publishers_and_only_the_log_group_that_it_is_for() -> 
     stack = new_stack()
     key = kms.Key(stack, "Key")
     topic = AlertTopic(stack, "Topic", encryption_key=key)
-    ClusterEventRules(stack, "Rules", cluster_name="demo", topic=topic.topic, encryption_key=key)
+    ClusterEventRules(stack, "Rules", cluster=demo(stack), topic=topic.topic, encryption_key=key)
     template = assertions.Template.from_stack(stack)
     (policy,) = (item["KeyPolicy"]["Statement"] for item in of_type(template, "AWS::KMS::Key"))
     services = {item["Principal"]["Service"]: item for item in policy if "Service" in item["Principal"]}
@@ -435,9 +443,7 @@ def test_alarms_and_dashboard_can_be_left_out() -> None:
 
 def test_the_group_that_hyperpod_makes_is_made_if_absent_and_kept_for_a_time() -> None:
     stack = new_stack()
-    NodeLogGroup(
-        stack, "Nodes", cluster_name="demo", cluster_arn=ARN, retention_days=30, encryption_key=kms.Key(stack, "Key")
-    )
+    NodeLogGroup(stack, "Nodes", cluster=demo(stack), retention_days=30, encryption_key=kms.Key(stack, "Key"))
     template = assertions.Template.from_stack(stack)
     calls = [json.dumps(item["Create"]) for item in of_type(template, "Custom::AWS")]
     statements = [

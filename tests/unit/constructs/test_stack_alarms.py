@@ -12,7 +12,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_logs as logs
 from stack_alarms import StackAlarms
 
-from holdfast_constructs import HyperPodObservability
+from holdfast_constructs import HyperPodCluster, HyperPodObservability
 
 ROOT = Path(__file__).parents[3]
 TEMPLATES = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
@@ -25,7 +25,9 @@ def alarms_of(name: str) -> StackAlarms:
     if name == PLAIN:
         stack = cdk.Stack(cdk.App(), "Demo")
         events = logs.LogGroup.from_log_group_name(stack, "Events", "/holdfast/demo/events")
-        HyperPodObservability(stack, "Observability", cluster_name="demo", events=events, spare_count=2)
+        arn = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdef012345"
+        cluster = HyperPodCluster.from_cluster_attributes(stack, "Cluster", cluster_name="demo", cluster_arn=arn)
+        HyperPodObservability(stack, "Observability", cluster=cluster, events=events, spare_count=2)
         return StackAlarms(assertions.Template.from_stack(stack).to_json())
     (file,) = TEMPLATES.glob(f"*[[]{name}[]].json")
     return StackAlarms(json.loads(file.read_text()))
