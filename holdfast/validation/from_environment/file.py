@@ -9,6 +9,9 @@ from holdfast.validation.from_environment.existing import existing as existing_t
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.model import EnvironmentFile, User
 
+IMAGES = {"image": "training", "agent_image": "health_agent", "operator_image": "job_operator"}
+"""Sections of images, by the beginning of their attributes' names."""
+
 
 def second_zone_place(network: Settings) -> str:
     """Path of the setting that names the second zone, by name or by id."""
@@ -22,13 +25,12 @@ def _zoned(file: Settings) -> list[Settings]:
 
 
 def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
-    network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
-    training = None if file.images is None else file.images.training
-    agent = None if file.images is None else file.images.health_agent
-    operator = None if file.images is None else file.images.job_operator
+    network, existing, eks = file.network, file.network.existing, file.eks
+    sections = [file.encryption, file.goodput, file.health, file.lifecycle, file.observability]
+    sections += [] if eks is None else [eks]
     created, settings = _accounting(file)
-    return EnvironmentFile(
-        path="",
+    return file.item(
+        EnvironmentFile,
         places={
             "cloud": "cloud",
             "new_network": "network",
@@ -41,31 +43,18 @@ def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
             "control_plane_subnets": "network.existing.control_plane_subnet_ids",
             "orchestrators": "slurm",
             "accounting_settings": "slurm.accounting",
-            "image_source": "images.training.source",
-            "image_settings": "images.training.repository",
-            "agent_image_source": "images.health_agent.source",
-            "agent_image_settings": "images.health_agent.repository",
-            "operator_image_source": "images.job_operator.source",
-            "operator_image_settings": "images.job_operator.repository",
             "stand_ins": "stand_ins",
-            "users": "lifecycle.users",
-            "scripts": "lifecycle.scripts",
             "health_mode": "health.mode",
-            "breaker_share": "health.breaker_share",
-            "checks": "health.checks",
-            "prometheus": "observability.prometheus",
-            "kms_key": "encryption.kms_key",
             "goodput_target_percent": "goodput.target_percent",
-            "checkpoint_interval_s": "goodput.checkpoint_interval_s",
-            "grafana": "observability.grafana",
-            "alarm_emails": "observability.alarm_emails",
-            "alarms": "observability.alarms",
-            "training_operator": "eks.training_operator",
-            "observability_addon": "eks.observability_addon",
-            "chart_archives": "eks.chart_archives",
             "charts_in_archives": "eks.chart_archives",
+            **{f"{image}_source": f"images.{name}.source" for image, name in IMAGES.items()},
+            **{f"{image}_settings": f"images.{name}.repository" for image, name in IMAGES.items()},
+            **{name: place for section in sections for name, place in section.places_in(EnvironmentFile).items()},
         },
-        cloud=file.cloud,
+        **{name: value for section in sections for name, value in section.values_in(EnvironmentFile).items()}
+        | _images(file.images)
+        | {"users": _users(file.lifecycle.users), "grafana": file.observability.is_set("grafana")}
+        | {"existing": existing_things(file)},
         new_network=network.is_set("cidr"),
         existing_network=network.is_set("existing"),
         first_zone=network.availability_zone,
@@ -81,33 +70,23 @@ def environment_file(file: Settings, *, folder: Path | None) -> EnvironmentFile:
         orchestrators=tuple(name for name in ("slurm", "eks") if file.is_set(name)),
         accounting_created=created,
         accounting_settings=settings,
-        image_source=None if training is None else training.source,
-        image_settings=() if training is None else _set_names(training, "repository", "digest"),
-        agent_image_source=None if agent is None else agent.source,
-        agent_image_settings=() if agent is None else _set_names(agent, "repository", "digest"),
-        operator_image_source=None if operator is None else operator.source,
-        operator_image_settings=() if operator is None else _set_names(operator, "repository", "digest"),
         stand_ins={name: getattr(file.stand_ins, name) for name in _set_names(file.stand_ins, *STAND_INS)},
         goodput_target_percent=file.goodput.target_percent,
-        checkpoint_interval_s=file.goodput.checkpoint_interval_s,
-        kms_key=file.encryption.kms_key,
-        users=_users(file.lifecycle.users),
-        scripts=file.lifecycle.scripts,
         health_mode=file.health.mode,
-        breaker_share=file.health.breaker_share,
-        checks=file.health.checks,
         egress=network.egress,
-        chart_archives=None if eks is None else eks.chart_archives,
         charts_in_archives=_archives(eks, folder),
-        training_operator=False if eks is None else eks.training_operator,
-        observability_addon=False if eks is None else eks.observability_addon,
-        prometheus=observability.prometheus,
-        grafana=observability.is_set("grafana"),
-        alarms=observability.alarms,
-        alarm_emails=observability.alarm_emails,
         data=file.written,
-        existing=existing_things(file),
     )
+
+
+def _images(images: Settings | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for attribute, name in IMAGES.items():
+        image = None if images is None else getattr(images, name)
+        if image is not None:
+            found[f"{attribute}_source"] = image.source
+            found[f"{attribute}_settings"] = _set_names(image, "repository", "digest")
+    return found
 
 
 def _archives(eks: Settings | None, folder: Path | None) -> Any:
@@ -141,13 +120,4 @@ def _accounting(file: Settings) -> tuple[Any, tuple[str, ...]]:
 def _users(users: Any) -> Any:
     if users is UNRESOLVED:
         return users
-    return tuple(
-        User(
-            path=user.path,
-            places=user.places(name="name", uid="uid", home="home"),
-            name=user.name,
-            uid=user.uid,
-            home=user.home,
-        )
-        for user in users
-    )
+    return tuple(user.item(User) for user in users)
