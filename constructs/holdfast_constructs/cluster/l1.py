@@ -66,11 +66,8 @@ def orchestrator_properties(
         config_strategy=None if continuous else orchestrator.config_strategy,
         accounting=None
         if database is None
-        else translation.accounting_database(
-            endpoint=database.endpoint,
-            secret_arn=database.secret.secret_arn,
-            port=database.port,
-            database=database.name,
+        else properties_of(
+            model.AccountingDatabase, database, secret_arn=database.secret.secret_arn, database=database.name
         ),
     )
     return {"slurm": slurm}

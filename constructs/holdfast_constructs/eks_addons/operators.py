@@ -9,15 +9,14 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from holdfast.catalog import QUOTA
+from holdfast.catalog import QUOTA, bounds
 from holdfast.validation import translation
 from holdfast_constructs.cdk import arguments
 from holdfast_constructs.cluster import IHyperPodCluster
 from holdfast_constructs.eks import EksAddon, IHyperPodEks, PodIdentity
 from holdfast_constructs.synthesis import acknowledge_new_type
 
-MOST_PRIORITY_CLASSES = 10
-"""API model of CreateClusterSchedulerConfig."""
+MOST_PRIORITY_CLASSES = bounds("priority_classes").most
 HEAVIEST = 100
 
 

@@ -2,7 +2,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast.catalog import EKS_CLUSTER, QUOTA, QUOTA_RESOURCE, SCHEDULER, SCHEDULER_PRIORITY, Property, bounds
+from holdfast.catalog import (
+    ACCOUNTING,
+    EKS_CLUSTER,
+    QUOTA,
+    QUOTA_RESOURCE,
+    SCHEDULER,
+    SCHEDULER_PRIORITY,
+    Property,
+    bounds,
+)
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -21,13 +30,13 @@ class Accounting(Model):
 
     create: bool = False
     """Whether a database is made in the VPC; then nothing else is set here. Default: false"""
-    endpoint: fields.HostName | None = None
+    endpoint: Annotated[fields.HostName | None, Property(ACCOUNTING, "Endpoint")] = None
     """Host name of an existing database. Default: none, and create is true"""
-    port: fields.Port = 3306
+    port: Annotated[fields.Port, Property(ACCOUNTING, "Port")] = 3306
     """Its port. Default: 3306"""
-    database: fields.DatabaseName = "slurm_acct_db"
+    database: Annotated[fields.DatabaseName, Property(ACCOUNTING, "Name")] = "slurm_acct_db"
     """Its name. Default: slurm_acct_db"""
-    secret_arn: aws.SecretArn | None = None
+    secret_arn: Annotated[aws.SecretArn | None, Property(ACCOUNTING, "SecretArn")] = None
     """The secret with its user name and password. Default: none, and create is true"""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.config import TaskGovernance, Team
+from holdfast.config import Accounting, TaskGovernance, Team
 from holdfast.importing.account import ObservedCluster
 from holdfast.importing.draft import Draft, KeptParts
 from holdfast.importing.sections.settings import of_model, read_back
@@ -50,10 +50,7 @@ def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Draft)
 def _accounting(database: Mapping[str, Any], stack: frozenset[str]) -> dict[str, Any]:
     if database["SecretArn"] in stack:
         return {"create": True}
-    section = {"endpoint": database["Endpoint"], "secret_arn": database["SecretArn"]}
-    section |= {"port": database["Port"]} if database.get("Port", 3306) != 3306 else {}
-    name = database.get("Name", "slurm_acct_db")
-    return section | ({"database": name} if name != "slurm_acct_db" else {})
+    return of_model(Accounting, read_back(Accounting, database))
 
 
 def existing_eks(cluster_arn: str, *, imported: Draft) -> dict[str, Any]:

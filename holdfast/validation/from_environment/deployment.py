@@ -15,6 +15,7 @@ from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
     AccessEntry,
+    AccountingDatabase,
     Cluster,
     Deployment,
     Image,
@@ -29,7 +30,6 @@ from holdfast.validation.model import (
 from holdfast.validation.readers import ClusterReader
 from holdfast.validation.translation import (
     Properties,
-    accounting_database,
     cluster,
     eks_orchestrator,
     properties_of,
@@ -163,8 +163,8 @@ def _slurm(file: Settings) -> Properties:
         config_strategy=settings.config_strategy if settings.is_set("config_strategy") else strategy,
         accounting=None
         if accounting is None
-        else accounting_database(
-            accounting, port=accounting.port, database=None if accounting.create is True else accounting.database
+        else properties_of(
+            AccountingDatabase, accounting, database=None if accounting.create is True else accounting.database
         ),
     )
 

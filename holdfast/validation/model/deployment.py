@@ -33,6 +33,8 @@ class AccountingDatabase(Item):
     endpoint: Annotated[str | None, Property(ACCOUNTING, "Endpoint")]
     """None: the source makes the database."""
     secret_arn: Annotated[str | None, Property(ACCOUNTING, "SecretArn")] = None
+    port: Annotated[int | None, Property(ACCOUNTING, "Port")] = None
+    database: Annotated[str | None, Property(ACCOUNTING, "Name")] = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

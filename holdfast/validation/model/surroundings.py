@@ -76,8 +76,6 @@ class Network(Item):
 
     cidr: str | None
     """None: of an existing VPC, unknown."""
-    secondary_cidrs: tuple[str, ...] = ()
-    """Blocks that the VPC has beside its first."""
     nat: bool
     """Whether the nodes' subnets route to a NAT gateway."""
     way_out: bool

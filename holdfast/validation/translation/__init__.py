@@ -1,7 +1,7 @@
 """CloudFormation properties of settings, for the L1s of constructs and for environment files."""
 
 from holdfast.validation.cloudformation import Properties
-from holdfast.validation.translation.cluster import accounting_database, cluster, eks_orchestrator, slurm_orchestrator
+from holdfast.validation.translation.cluster import cluster, eks_orchestrator, slurm_orchestrator
 from holdfast.validation.translation.eks import eks_cluster
 from holdfast.validation.translation.file_systems import lustre, open_zfs
 from holdfast.validation.translation.governance import compute_quota, scheduler_config
@@ -11,7 +11,6 @@ from holdfast.validation.translation.properties import Sourced, properties_of
 __all__ = [
     "Properties",
     "Sourced",
-    "accounting_database",
     "cluster",
     "compute_quota",
     "ebs_volume",

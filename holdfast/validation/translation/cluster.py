@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Properties
-from holdfast.validation.model import AccountingDatabase, Cluster, Slurm
+from holdfast.validation.model import Cluster, Slurm
 from holdfast.validation.translation.properties import Places, properties_of
 
 SHARED_ENVIRONMENT = ("RestrictedInstanceGroupsConfig", "SharedEnvironmentConfig")
@@ -45,13 +45,6 @@ def slurm_orchestrator(*, config_strategy: Any, accounting: Properties | None, *
 def eks_orchestrator(*, cluster_arn: Any, path: str = "") -> Properties:
     found = Properties(path)
     found.put(["Eks", "ClusterArn"], cluster_arn)
-    return found
-
-
-def accounting_database(described: object = None, *, port: Any, database: Any, **others: Any) -> Properties:
-    found = properties_of(AccountingDatabase, described, **others)
-    found.put(["Port"], port)
-    found.put(["Name"], database)
     return found
 
 

@@ -12,6 +12,7 @@ from holdfast.catalog import FILE_SYSTEM, Property, property_in
 from holdfast.config import models
 from holdfast.config.models import Dataset, Home, Lustre, meanings, property_of
 from holdfast.validation import (
+    AccountingDatabase,
     AutoPatch,
     BatchSize,
     Cluster,
@@ -44,6 +45,7 @@ PAIRS = [
     (models.Deployment, RollingUpdate),
     (models.ScheduledUpdate, ScheduledUpdate),
     (models.AutoPatch, AutoPatch),
+    (models.Accounting, AccountingDatabase),
     (models.Eks, EksControlPlane),
     (models.InstanceQuota, Quota),
     (models.Team, TeamQuota),
