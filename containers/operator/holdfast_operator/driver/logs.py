@@ -157,7 +157,8 @@ class Logs:
             run.watch.missed(now_s=self._clock(), are_lost=True)
         run.seen[uid] = max((found[1] for found in stamped), default=last)
         if is_cut and not lines and last:  # one second has more than a look reads
-            run.seen[uid] = (datetime.fromisoformat(_FRACTION.sub("", last)) + timedelta(seconds=1)).isoformat()
+            second = datetime.fromisoformat(_FRACTION.sub("", last).replace("Z", "+00:00"))
+            run.seen[uid] = (second + timedelta(seconds=1)).isoformat()
         for rule in run.watch.active:
             try:
                 matches = self._matcher.matched(rule, lines)
