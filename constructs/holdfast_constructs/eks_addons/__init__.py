@@ -2,6 +2,7 @@
 
 from holdfast_constructs.eks_addons.health_agent import HealthAgent
 from holdfast_constructs.eks_addons.job_operator import JobOperator
+from holdfast_constructs.eks_addons.node_pools import NODE_POOLS_CHART, NodePool, NodePools
 from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon
 from holdfast_constructs.eks_addons.operators import (
     COMPUTE_QUOTA,
@@ -15,12 +16,15 @@ from holdfast_constructs.eks_addons.storage import FsxCsiDriver, LustreVolume, v
 
 __all__ = [
     "COMPUTE_QUOTA",
+    "NODE_POOLS_CHART",
     "ContainerInsights",
     "FsxCsiDriver",
     "HealthAgent",
     "InstanceQuota",
     "JobOperator",
     "LustreVolume",
+    "NodePool",
+    "NodePools",
     "ObservabilityAddon",
     "PriorityClass",
     "TaskGovernance",

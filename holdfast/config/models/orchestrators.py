@@ -7,6 +7,7 @@ from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.existing import ExistingEks
+from holdfast.config.models.node_pools import NodePools
 from holdfast.config.refusals import Allowed
 
 _CLASSES = bounds("priority_classes")
@@ -129,6 +130,8 @@ class Eks(Model):
     training_operator: Literal[False, True, "holdfast"] = False
     """Whether HyperPod's training operator is installed, with cert-manager; holdfast: the operator of
     images.job_operator runs HyperPodPyTorchJobs in its place. Default: false"""
+    node_pools: NodePools = ()
+    """Nodes that Karpenter adds and removes, where cluster.auto_scaler is Karpenter. Default: none"""
     task_governance: TaskGovernance | None = None
     """Quotas and priorities among teams. Default: none"""
     observability_addon: bool = False

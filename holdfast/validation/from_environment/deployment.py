@@ -10,6 +10,7 @@ from holdfast.validation.from_environment.file import environment_file, second_z
 from holdfast.validation.from_environment.governance import governance
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, zone_subnet
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
+from holdfast.validation.from_environment.node_pools import node_pools_of
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
@@ -69,6 +70,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         openzfs_file_systems=() if home is None else (home,),
         images=_images(file),
         governance=governance(file),
+        node_pools=node_pools_of(file),
         others=() if file.eks is None else _admins(file.eks),
         file=environment_file(file, folder=folder),
     )

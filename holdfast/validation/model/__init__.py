@@ -39,6 +39,7 @@ from holdfast.validation.model.groups import (
     Volume,
 )
 from holdfast.validation.model.item import Item, Missing, UnresolvedError
+from holdfast.validation.model.node_pools import NodePool
 from holdfast.validation.model.surroundings import (
     MANAGED_POLICY,
     AccessEntry,
@@ -103,6 +104,7 @@ __all__ = [
     "Missing",
     "Mount",
     "Network",
+    "NodePool",
     "OpenZfsFileSystem",
     "PriorityClass",
     "Quota",
