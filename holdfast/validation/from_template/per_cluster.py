@@ -46,6 +46,7 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: 
             log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
         ),
         governance=reader.teams.governance(resource),
+        node_pools=reader.pools.node_pools(),
         alarm_names=UpdateReader(values).alarm_names(),
         app=app,
     )

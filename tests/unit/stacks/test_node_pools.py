@@ -1,7 +1,8 @@
 """Node pools of an environment file, as Kubernetes gets them: values of the template, rendered by helm."""
 
+import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from installed_charts import helm_program, helm_template
 from unlinted import unlinted
 
 from holdfast.config import load
+from holdfast.validation.from_template import check_template
 from holdfast.validation.pages import EXAMPLES
 from holdfast_constructs.eks_addons import NODE_POOLS_CHART
 from holdfast_stacks import HyperPodStack
@@ -91,6 +93,31 @@ def test_pools_wait_for_the_cluster_and_for_its_kinds_but_not_for_a_node(templat
     assert cluster in release["DependsOn"]
     assert release["Properties"]["AwaitKinds"] == "true"
     assert [each for each in release["DependsOn"] if template[each]["Type"] == "Custom::HoldfastNodes"] == []
+
+
+def manifest(release: dict[str, Any]) -> dict[str, Any]:
+    """The same objects as the CDK's own EKS modules apply them."""
+    objects = json.dumps(json.loads(release["Properties"]["Values"])["objects"])
+    properties = {"ServiceToken": "arn:aws:lambda:us-west-2:111122223333:function:kubectl", "Manifest": objects}
+    return {"Type": "Custom::AWSCDK-EKS-KubernetesResource", "Properties": properties}
+
+
+@pytest.mark.parametrize("by", [dict, manifest])
+def test_a_template_is_judged_as_its_file(
+    by: Callable[[dict[str, Any]], dict[str, Any]], template: dict[str, Any], tmp_path: Path
+) -> None:
+    made = copy.deepcopy(template)
+    (name,) = (key for key, each in made.items() if each.get("Properties", {}).get("Release") == "holdfast-node-pools")
+    (cluster,) = (each["Properties"] for each in made.values() if each["Type"] == "AWS::SageMaker::Cluster")
+    made[name] = by(made[name])
+    cluster["InstanceGroups"][2]["InstanceCount"] = 3
+    (tmp_path / "template.json").write_text(json.dumps({"Resources": made}))
+
+    found = check_template(tmp_path / "template.json", linted=False).findings
+
+    assert [each.message.partition(";")[0] for each in found if each.code in ("HF360", "HF361")] == [
+        "got 3 nodes in a group of a node pool"
+    ]
 
 
 def test_a_rehearsal_has_no_karpenter_and_no_pools(tmp_path: Path) -> None:
