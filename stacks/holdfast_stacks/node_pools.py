@@ -23,11 +23,12 @@ def node_pools(
 
 
 def _node_pool(pool: config.NodePool, environment: config.Environment) -> NodePool:
-    (first, *_) = (group for group in environment.cluster.instance_groups if group.name in pool.instance_groups)
+    groups = (group for group in environment.cluster.instance_groups if group.name in pool.instance_groups)
+    taints = next((group.taints for group in groups), ())
     return NodePool(
         name=pool.name,
         instance_groups=pool.instance_groups,
-        taints=[Taint(key=taint.key, value=taint.value or None, effect=taint.effect) for taint in first.taints],
+        taints=[Taint(key=taint.key, value=taint.value or None, effect=taint.effect) for taint in taints],
         limits=_limits(pool.limits),
         consolidation_policy=pool.consolidation_policy,
         consolidate_after=Duration.seconds(pool.consolidate_after_s),

@@ -22,11 +22,11 @@ class NodePoolReader:
         if len(list(graph.of_type(CLUSTER))) != 1:
             return ()
         objects = [pair for each in graph.of_type(_RELEASE, _MANIFEST) for pair in self._objects(each)]
-        classes = {_name(made): made for _, made in objects if made.get("kind") == "HyperpodNodeClass"}
+        classes = {str(_name(made)): made for _, made in objects if made.get("kind") == "HyperpodNodeClass"}
         return tuple(
             _node_pool(path, made, classes[named])
             for path, made in objects
-            if made.get("kind") == "NodePool" and (named := _inner(made, *_CLASS_NAME)) in classes
+            if made.get("kind") == "NodePool" and (named := str(_inner(made, *_CLASS_NAME))) in classes
         )
 
     def _objects(self, resource: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -38,7 +38,8 @@ class NodePoolReader:
             return
         if resource.type == _RELEASE:
             held = held.get("objects") if isinstance(held, dict) else None
-        yield from ((node.path, each) for each in held or () if isinstance(each, dict))
+        if isinstance(held, list):
+            yield from ((node.path, each) for each in held if isinstance(each, dict))
 
 
 _CLASS_NAME = ("spec", "template", "spec", "nodeClassRef", "name")
@@ -48,8 +49,8 @@ def _node_pool(path: str, pool: Mapping[str, Any], node_class: Mapping[str, Any]
     groups = _inner(node_class, "spec", "instanceGroups")
     return NodePool(
         path=path,
-        name=_name(pool),
-        instance_groups=tuple(groups) if isinstance(groups, list) else UNRESOLVED,
+        name=str(_name(pool)),
+        instance_groups=tuple(map(str, groups)) if isinstance(groups, list) else UNRESOLVED,
         **{limit: _number(_inner(pool, "spec", "limits", of), unit) for limit, (of, unit) in _LIMITS.items()},
     )
 
@@ -66,7 +67,7 @@ def _inner(made: Any, *path: str) -> Any:
 
 def _number(quantity: Any, unit: str) -> Any:
     """Whole quantity in a unit; None if absent, UNRESOLVED in another."""
+    if quantity is None:
+        return None
     digits = str(quantity).removesuffix(unit)
-    return (
-        None if quantity is None else int(digits) if digits.isdecimal() and str(quantity).endswith(unit) else UNRESOLVED
-    )
+    return int(digits) if digits.isdecimal() and str(quantity).endswith(unit) else UNRESOLVED

@@ -64,18 +64,18 @@ def node_pools(pool: NodePool, deployment: Deployment) -> Iterator[Broken]:
             pool.path,
             "a node pool without Karpenter",
             allowed="node pools with the auto scaler Karpenter",
-            fix=f"write {cluster.at('auto_scaler')}: Karpenter, or remove the node pools",
+            fix="turn the auto scaler on, or remove the node pools",
         )
     first = next(each for each in deployment.node_pools if each.name == pool.name)
     if first is not pool:
         yield refused(pool.at("name"), f"{show(pool.name)} again", allowed="each name once", fix="rename it")
     types = _types(pool, deployment)
-    for limit, name, of in (
-        (pool.vcpus, "vcpus", lambda each: each.vcpus),
-        (pool.memory_gib, "memory_gib", lambda each: each.memory_gib),
-        (pool.gpus, "gpus", lambda each: 0 if each.has_neuron else each.accelerators),
+    for name, limit, sizes in (
+        ("vcpus", pool.vcpus, [each.vcpus for each in types]),
+        ("memory_gib", pool.memory_gib, [each.memory_gib for each in types]),
+        ("gpus", pool.gpus, [0 if each.has_neuron else each.accelerators for each in types]),
     ):
-        least = min(map(of, types), default=0)
+        least = min(sizes, default=0)
         if limit is not None and limit < least:
             yield refused(
                 pool.at(name),
