@@ -6,6 +6,7 @@ from holdfast_constructs.cluster import (
     EksOrchestrator,
     HyperPodCluster,
     IHyperPodCluster,
+    SessionDocument,
     SlurmOrchestrator,
     TieredStorage,
 )
@@ -142,6 +143,7 @@ __all__ = [
     "RestrictedInstanceGroup",
     "RestrictedLustre",
     "ScheduledUpdate",
+    "SessionDocument",
     "SlurmAccountingDatabase",
     "SlurmOrchestrator",
     "Taint",

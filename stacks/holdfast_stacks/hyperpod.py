@@ -18,6 +18,7 @@ from holdfast_constructs import (
     InstanceGroup,
     LifecycleBundle,
     OpenZfsMount,
+    SessionDocument,
     SlurmOrchestrator,
     TieredStorage,
 )
@@ -118,6 +119,11 @@ class HyperPodStack(Stack):
                 agent=agent,
                 operator=operator,
             )
+        if environment.sessions is not None:
+            name = f"holdfast-{environment.cluster_name}"
+            user = environment.sessions.default_user
+            document = SessionDocument(self, "Sessions", name=name, default_user=user)
+            CfnOutput(self, "SessionDocumentName", value=document.document_name)
         self._outputs(environment, cluster, bundle, ground)
 
     @property

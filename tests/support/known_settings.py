@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.config import Environment
 
-AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "health", "images", "observability", "suppress")
+AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "health", "images", "observability", "sessions", "suppress")
 """Settings of Holdfast's own, or of what is beside the cluster."""
 
 

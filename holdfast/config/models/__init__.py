@@ -29,7 +29,7 @@ from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import ExistingNetwork, Network
 from holdfast.config.models.node_pools import NodePool, NodePoolLimits
-from holdfast.config.models.nodes import Images, ImageSource, Lifecycle, StandIns, User
+from holdfast.config.models.nodes import Images, ImageSource, Lifecycle, Sessions, StandIns, User
 from holdfast.config.models.observability import Grafana, Observability
 from holdfast.config.models.orchestrators import (
     Accounting,
@@ -81,6 +81,7 @@ __all__ = [
     "RestrictedInstanceGroup",
     "RestrictedLustre",
     "ScheduledUpdate",
+    "Sessions",
     "Slurm",
     "StandIns",
     "Storage",

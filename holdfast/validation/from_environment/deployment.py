@@ -26,6 +26,7 @@ from holdfast.validation.model import (
     Network,
     RestrictedLustre,
     SecurityGroup,
+    SessionDocument,
     Subnet,
     Traffic,
     VpcConfig,
@@ -71,7 +72,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         images=_images(file),
         governance=governance(file),
         node_pools=node_pools_of(file),
-        others=() if file.eks is None else _admins(file.eks),
+        others=(*(() if file.eks is None else _admins(file.eks)), *_sessions(file)),
         file=environment_file(file, folder=folder),
     )
 
@@ -201,6 +202,10 @@ def _admins(eks: Settings) -> Any:
     if arns is UNRESOLVED:
         return ()
     return tuple(AccessEntry(path=f"{where}.{index}", type="STANDARD", principal=arn) for index, arn in enumerate(arns))
+
+
+def _sessions(file: Settings) -> tuple[SessionDocument, ...]:
+    return () if file.sessions is None else (file.sessions.item(SessionDocument),)
 
 
 def _control_plane_vpc(network: Settings) -> VpcConfig:

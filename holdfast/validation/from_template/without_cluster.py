@@ -15,8 +15,10 @@ from holdfast.validation.from_template.per_cluster import LOG_GROUP, app_of, log
 from holdfast.validation.model import MANAGED_POLICY, Deployment
 from holdfast.validation.readers import (
     CDK_EKS_CLUSTER,
+    DOCUMENT,
     EKS_CLUSTER,
     ClusterReader,
+    session_documents,
 )
 
 NO_CLUSTER = "(the cluster)"
@@ -51,7 +53,11 @@ def _held(template: Template, values: Values, reader: ClusterReader) -> dict[str
         "lustre_file_systems": lustre,
         "openzfs_file_systems": openzfs,
         "log_groups": tuple(log_group(each, values) for each in own if each.type == LOG_GROUP),
-        "others": (*planes, *(role for role in roles if role is not None)),
+        "others": (
+            *planes,
+            *(role for role in roles if role is not None),
+            *session_documents(values, (each for each in own if each.type == DOCUMENT)),
+        ),
     }
 
 

@@ -40,6 +40,7 @@ from holdfast.validation.model.groups import (
 )
 from holdfast.validation.model.item import Item, Missing, UnresolvedError
 from holdfast.validation.model.node_pools import NodePool
+from holdfast.validation.model.sessions import SessionDocument
 from holdfast.validation.model.surroundings import (
     MANAGED_POLICY,
     AccessEntry,
@@ -118,6 +119,7 @@ __all__ = [
     "Script",
     "Scripts",
     "SecurityGroup",
+    "SessionDocument",
     "Severity",
     "Slurm",
     "Statement",

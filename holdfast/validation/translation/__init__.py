@@ -13,6 +13,7 @@ from holdfast.validation.translation.groups import (
     vpc_config,
 )
 from holdfast.validation.translation.properties import Sourced, properties_of
+from holdfast.validation.translation.sessions import session_document
 
 __all__ = [
     "Properties",
@@ -29,6 +30,7 @@ __all__ = [
     "open_zfs",
     "properties_of",
     "scheduled_update",
+    "session_document",
     "slurm_orchestrator",
     "vpc_config",
 ]
