@@ -22,7 +22,7 @@ from holdfast_constructs import (
     SlurmOrchestrator,
     TieredStorage,
 )
-from holdfast_stacks import foundations, kubernetes, node_pools, watch
+from holdfast_stacks import foundations, kubernetes, watch
 from holdfast_stacks.foundations import Foundations
 from holdfast_stacks.groups import Groups
 from holdfast_stacks.images import AddonImage, TrainingImage, health_agent_image, operator_image
@@ -105,7 +105,7 @@ class HyperPodStack(Stack):
             ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
         experiments.grant_write(cluster)
         if control_plane is not None:
-            node_pools.node_pools(self, environment, control_plane=control_plane, cluster=cluster)
+            kubernetes.node_pools(self, environment, control_plane=control_plane, cluster=cluster)
         if environment.eks is not None and control_plane is not None and environment.eks.install_on_nodes:
             kubernetes.addons(
                 self,

@@ -28,13 +28,14 @@ from holdfast.config.models.existing import (
 from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import ExistingNetwork, Network
-from holdfast.config.models.node_pools import NodePool, NodePoolLimits
 from holdfast.config.models.nodes import Images, ImageSource, Lifecycle, Sessions, StandIns, User
 from holdfast.config.models.observability import Grafana, Observability
 from holdfast.config.models.orchestrators import (
     Accounting,
     Eks,
     InstanceQuota,
+    NodePool,
+    NodePoolLimits,
     PriorityClass,
     Slurm,
     TaskGovernance,
