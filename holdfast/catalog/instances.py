@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,11 @@ class InstanceType:
     """Of all network cards together; 0 where it is not known."""
     card_gbps: float
     """Of one network card, and so of one IP address; 0 where it is not known."""
+
+    @property
+    def is_arm(self) -> bool:
+        """True for Graviton and Grace: a g after the generation, as in m7g, or GB as in p6e-gb200."""
+        return re.match(r"ml\.([a-z]+\d+g|.*-gb\d)", self.name) is not None
 
     @property
     def has_neuron(self) -> bool:

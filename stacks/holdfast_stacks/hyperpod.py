@@ -18,6 +18,7 @@ from holdfast_constructs import (
     InstanceGroup,
     LifecycleBundle,
     OpenZfsMount,
+    SessionDocument,
     SlurmOrchestrator,
     TieredStorage,
 )
@@ -103,6 +104,8 @@ class HyperPodStack(Stack):
                 metrics.prometheus.grant_remote_write(role)
             ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
         experiments.grant_write(cluster)
+        if control_plane is not None:
+            kubernetes.node_pools(self, environment, control_plane=control_plane, cluster=cluster)
         if environment.eks is not None and control_plane is not None and environment.eks.install_on_nodes:
             kubernetes.addons(
                 self,
@@ -116,6 +119,11 @@ class HyperPodStack(Stack):
                 agent=agent,
                 operator=operator,
             )
+        if environment.sessions is not None:
+            name = f"holdfast-{environment.cluster_name}"
+            user = environment.sessions.default_user
+            document = SessionDocument(self, "Sessions", name=name, default_user=user)
+            CfnOutput(self, "SessionDocumentName", value=document.document_name)
         self._outputs(environment, cluster, bundle, ground)
 
     @property

@@ -141,6 +141,7 @@ def test_the_outputs_are_the_ones_that_others_read(name: str, templates: dict[st
         "HomeFileSystemId",
         "KubernetesAdmins",
         "MlflowTrackingUri",
+        "SessionDocumentName",
         "TensorBoardLogDir",
         "TrainingImageUri",
     }

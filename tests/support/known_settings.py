@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.config import Environment
 
-AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "health", "images", "observability", "suppress")
+AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "health", "images", "observability", "sessions", "suppress")
 """Settings of Holdfast's own, or of what is beside the cluster."""
 
 
@@ -23,6 +23,7 @@ def known_to_aws(environment: Environment) -> dict[str, Any]:
     if document["eks"]:
         for of_the_stack in ("on_delete", "install_on_nodes"):
             document["eks"].pop(of_the_stack)
+        document["eks"].pop("node_pools", None)  # objects of Kubernetes
     document["lifecycle"].pop("scripts")
     if document["slurm"]:
         document["slurm"].pop("lending")  # of the health agent, not of HyperPod

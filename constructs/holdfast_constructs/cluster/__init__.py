@@ -4,6 +4,7 @@ from holdfast_constructs.cluster.hyperpod import AutoScaling, HyperPodCluster, T
 from holdfast_constructs.cluster.l1 import orchestrator_properties
 from holdfast_constructs.cluster.orchestrators import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs.cluster.reference import IHyperPodCluster
+from holdfast_constructs.cluster.session_document import SessionDocument
 
 __all__ = [
     "AccountingDatabase",
@@ -11,6 +12,7 @@ __all__ = [
     "EksOrchestrator",
     "HyperPodCluster",
     "IHyperPodCluster",
+    "SessionDocument",
     "SlurmOrchestrator",
     "TieredStorage",
     "check_groups",

@@ -167,6 +167,7 @@ class HelmRelease(Construct):
         namespace: str = "kube-system",
         values: Mapping[str, object] | None = None,
         wait: bool = True,
+        await_kinds: bool = False,
         after: Sequence[IDependable] = (),
     ) -> None:
         """
@@ -178,6 +179,8 @@ class HelmRelease(Construct):
             values: Plain values and tokens. Default: the chart's own.
             wait: Default: True, complete when all pods are ready, rolled back after five minutes. False: complete when
                 Kubernetes has accepted it, for daemon sets, since large clusters always have a node that is not ready.
+            await_kinds: Try again while Kubernetes lacks a kind of the chart's objects, which another installs.
+                Default: False.
             after: Dependencies. Default: the cluster and the function's access.
         """
         super().__init__(scope, construct_id)
@@ -194,6 +197,7 @@ class HelmRelease(Construct):
                 "ChartPath": chart.path,
                 "TreeSha256": chart.tree_sha256,
                 "Wait": "true" if wait else "false",
+                **({"AwaitKinds": "true"} if await_kinds else {}),
                 # As text: CloudFormation makes strings of the numbers and booleans of a custom resource.
                 "Values": json_text(self, dict(values or {})),
             },

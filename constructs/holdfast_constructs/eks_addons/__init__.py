@@ -2,6 +2,7 @@
 
 from holdfast_constructs.eks_addons.health_agent import HealthAgent
 from holdfast_constructs.eks_addons.job_operator import JobOperator
+from holdfast_constructs.eks_addons.node_pools import NODE_POOLS_CHART, NodePool, NodePools
 from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon
 from holdfast_constructs.eks_addons.operators import (
     InstanceQuota,
@@ -13,12 +14,15 @@ from holdfast_constructs.eks_addons.operators import (
 from holdfast_constructs.eks_addons.storage import FsxCsiDriver, LustreVolume, volume_values
 
 __all__ = [
+    "NODE_POOLS_CHART",
     "ContainerInsights",
     "FsxCsiDriver",
     "HealthAgent",
     "InstanceQuota",
     "JobOperator",
     "LustreVolume",
+    "NodePool",
+    "NodePools",
     "ObservabilityAddon",
     "PriorityClass",
     "TaskGovernance",

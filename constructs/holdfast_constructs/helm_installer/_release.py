@@ -1,6 +1,7 @@
 """One event of CloudFormation about one release: the chart is had and verified, then helm runs; the outcome is told."""
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,6 +13,12 @@ from ._helm import Helm, HelmError, Release
 
 NEVER_INSTALLED = "never-installed"
 """Ends the physical id of a release whose creation left nothing behind: deleting it needs no cluster."""
+
+NO_KIND = "no matches for kind"
+"""What helm reports of an object whose kind Kubernetes lacks; it has installed nothing then."""
+PAUSE_S = 15
+MARGIN_S = 60
+"""Of the function's time, for the answer."""
 
 OpenArchive = Callable[[Mapping[str, str]], AbstractContextManager[IO[bytes]]]
 """Opens an archive: ``{"Url": ...}`` or ``{"Bucket": ..., "Key": ...}``."""
@@ -28,7 +35,9 @@ class Outcome:
     """Default: none, it worked."""
 
 
-def apply(event: Mapping[str, Any], *, open_archive: OpenArchive, connect: Connect) -> Outcome:
+def apply(
+    event: Mapping[str, Any], *, open_archive: OpenArchive, connect: Connect, left_s: Callable[[], float]
+) -> Outcome:
     """Do what the event asks for. Whatever goes wrong is in the outcome, because CloudFormation waits for an answer."""
     try:
         properties = event["ResourceProperties"]
@@ -48,7 +57,8 @@ def apply(event: Mapping[str, Any], *, open_archive: OpenArchive, connect: Conne
             values.write_text(properties["Values"])
             helm = connect(Path(folder))
             try:
-                helm.install(release, chart=chart, values=values, wait=properties["Wait"] == "true")
+                while not _installed(helm, release, properties, chart, values, last=left_s() < MARGIN_S + PAUSE_S):
+                    time.sleep(PAUSE_S)
             except HelmError:
                 if event["RequestType"] == "Create" and helm.status(release) is not None:
                     known_id = physical_id
@@ -56,6 +66,19 @@ def apply(event: Mapping[str, Any], *, open_archive: OpenArchive, connect: Conne
             return Outcome(physical_id=physical_id)
     except Exception as error:  # noqa: BLE001 - an exception that is not told leaves the stack waiting for an hour
         return Outcome(physical_id=known_id, reason=f"{physical_id}: {error or type(error).__name__}")
+
+
+def _installed(
+    helm: Helm, release: Release, properties: Mapping[str, Any], chart: Path, values: Path, *, last: bool
+) -> bool:
+    """Install; False: the release awaits kinds that Kubernetes lacks, and this is not the last try."""
+    try:
+        helm.install(release, chart=chart, values=values, wait=properties["Wait"] == "true")
+    except HelmError as error:
+        if last or properties.get("AwaitKinds") != "true" or NO_KIND not in str(error):
+            raise
+        return False
+    return True
 
 
 def _chart(properties: Mapping[str, Any], folder: Path, open_archive: OpenArchive) -> Path:

@@ -23,10 +23,14 @@ DOWNLOAD_TIMEOUT_S = 60
 
 def on_event(event: Mapping[str, Any], context: Any) -> None:
     """Handle one request of CloudFormation, and answer it."""
+
+    def left_s() -> float:
+        return float(context.get_remaining_time_in_millis()) / 1000
+
     if event.get("ResourceType") == NODES:
-        outcome = wait(event, count=ready_nodes, left_s=lambda: context.get_remaining_time_in_millis() / 1000)
+        outcome = wait(event, count=ready_nodes, left_s=left_s)
     else:
-        outcome = apply(event, open_archive=open_archive, connect=connect)
+        outcome = apply(event, open_archive=open_archive, connect=connect, left_s=left_s)
     log = f"log stream {context.log_stream_name}"
     print(json.dumps({"request": event["RequestType"], "resource": outcome.physical_id, "reason": outcome.reason}))
     answer(event, outcome, log)

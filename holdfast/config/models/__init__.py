@@ -28,12 +28,14 @@ from holdfast.config.models.existing import (
 from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import ExistingNetwork, Network
-from holdfast.config.models.nodes import Images, ImageSource, Lifecycle, StandIns, User
+from holdfast.config.models.nodes import Images, ImageSource, Lifecycle, Sessions, StandIns, User
 from holdfast.config.models.observability import Grafana, Observability
 from holdfast.config.models.orchestrators import (
     Accounting,
     Eks,
     InstanceQuota,
+    NodePool,
+    NodePoolLimits,
     PriorityClass,
     Slurm,
     TaskGovernance,
@@ -71,6 +73,8 @@ __all__ = [
     "LifecycleMode",
     "Lustre",
     "Network",
+    "NodePool",
+    "NodePoolLimits",
     "Observability",
     "OverrideVpc",
     "PriorityClass",
@@ -78,6 +82,7 @@ __all__ = [
     "RestrictedInstanceGroup",
     "RestrictedLustre",
     "ScheduledUpdate",
+    "Sessions",
     "Slurm",
     "StandIns",
     "Storage",

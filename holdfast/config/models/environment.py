@@ -17,7 +17,7 @@ from holdfast.config.models.existing import LifeCycleConfig
 from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import Network
-from holdfast.config.models.nodes import Images, Lifecycle, StandIns
+from holdfast.config.models.nodes import Images, Lifecycle, Sessions, StandIns
 from holdfast.config.models.observability import Observability
 from holdfast.config.models.orchestrators import Eks, Slurm
 from holdfast.config.models.storage import Storage
@@ -84,6 +84,8 @@ class Environment(Model):
     """File systems and data bucket. Default: a bucket alone"""
     lifecycle: Lifecycle = Lifecycle()
     """What happens on a node when it is made. Default: no accounts are made"""
+    sessions: Annotated[Sessions | None, Field(exclude_if=lambda sessions: sessions is None)] = None
+    """Sessions of people as users of the nodes. Default: none, a session is root's"""
     images: Images | None = None
     """Images that nodes run. Default: none, jobs bring their own software"""
     observability: Observability = Observability()

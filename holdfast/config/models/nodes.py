@@ -42,6 +42,13 @@ class Lifecycle(Model):
     """Scripts that are there already, for all groups that name none, in place of Holdfast's. Default: Holdfast's own"""
 
 
+class Sessions(Model):
+    """Shells of people on the nodes, by a session document of this cluster (Systems Manager: Run As)."""
+
+    default_user: fields.UserName
+    """Account of sessions whose role has no tag SSMSessionRunAs, which names another one. The nodes must have it."""
+
+
 class ImageSource(Model):
     """Where an image comes from."""
 

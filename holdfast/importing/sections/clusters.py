@@ -59,6 +59,9 @@ def cluster(
         instance_group(group, imported=imported, lustre=lustre, own={**own_role(group), **scripts.of(group)})
         for group in groups
     ]
+    if "auto_scaler" in section:
+        text = "node pools are not read, see kubectl get nodepools,hyperpodnodeclasses; add them as eks.node_pools"
+        imported.note("cluster.auto_scaler", text, decide=True)
     imported.note("cluster.instance_groups", "which nodes of a group are spares is not known; instance_count has all")
     if restricted:
         section["restricted_instance_groups"] = [

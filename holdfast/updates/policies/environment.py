@@ -52,6 +52,12 @@ IDENTITY = (
         source="CloudFormation API, UpdateTerminationProtection",
     ),
     Policy(
+        settings=("sessions", "sessions.default_user"),
+        effect=Effect.IN_PLACE,
+        reason="the next sessions by this document run as the other user; running ones stay as they are",
+        source="Systems Manager API, UpdateDocument and UpdateDocumentDefaultVersion",
+    ),
+    Policy(
         settings=("encryption.kms_key",),
         effect=Effect.REPLACES_FILE_SYSTEM,
         reason="the key of a file system, and of Kubernetes secrets, is chosen when it is made",

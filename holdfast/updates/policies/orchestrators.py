@@ -13,6 +13,7 @@ ACCOUNTING_API = "SageMaker API, ClusterAccountingDatabase"
 ACCOUNTING = "SageMaker guide, sagemaker-hyperpod-external-accounting-db-slurm"
 KEPT_OUTSIDE = "a cluster that keeps its accounting outside cannot go back to the database on its controller"
 SLURM_DEFAULTS = Slurm().model_dump(mode="json")
+NODE_POOLS = "Karpenter documentation, Disruption: deleting a NodePool deletes its nodes"
 EKS_UPDATE = "EKS API, UpdateClusterConfig and CreateAccessEntry"
 
 
@@ -144,6 +145,38 @@ ORCHESTRATORS = (
         effect=Effect.IN_PLACE,
         reason="the add-on is installed or removed; without its operator, running jobs are not looked after",
         source="EKS API, CreateAddon and DeleteAddon",
+    ),
+    Policy(
+        settings=("eks.node_pools[]",),
+        effect=Effect.IN_PLACE,
+        reason="Karpenter adds nodes for the new pool; a pool that is removed loses its nodes and their pods",
+        action="remove node pools in a deployment before the one that removes cluster.auto_scaler or their groups",
+        source=NODE_POOLS,
+    ),
+    Policy(
+        settings=("eks.node_pools[].name",),
+        effect=Effect.IN_PLACE,
+        reason="it is another pool: the nodes of the old one are removed, with their pods",
+        source=NODE_POOLS,
+    ),
+    Policy(
+        settings=("eks.node_pools[].instance_groups",),
+        effect=Effect.IN_PLACE,
+        reason="Karpenter replaces its nodes in a group that is taken out, within its disruption budget of 10 percent",
+        source="SageMaker guide, sagemaker-hyperpod-eks-autoscaling-nodeclass",
+    ),
+    Policy(
+        settings=(
+            "eks.node_pools[].limits",
+            "eks.node_pools[].limits.vcpus",
+            "eks.node_pools[].limits.memory_gib",
+            "eks.node_pools[].limits.gpus",
+            "eks.node_pools[].consolidation_policy",
+            "eks.node_pools[].consolidate_after_s",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="Karpenter goes by it from now on; a lower limit removes no node",
+        source="Karpenter documentation, NodePools and Disruption",
     ),
     Policy(
         settings=(

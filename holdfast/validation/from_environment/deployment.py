@@ -11,6 +11,7 @@ from holdfast.validation.from_environment.file import environment_file, second_z
 from holdfast.validation.from_environment.governance import governance_of
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, zone_subnet
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
+from holdfast.validation.from_environment.node_pools import node_pools_of
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.from_environment.storage import file_systems_of, home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
@@ -23,6 +24,7 @@ from holdfast.validation.model import (
     Network,
     RestrictedLustre,
     SecurityGroup,
+    SessionDocument,
     Subnet,
     Traffic,
     VpcConfig,
@@ -65,7 +67,8 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         openzfs_file_systems=() if home is None else (home,),
         images=_images(file),
         governance=reader.teams.governance(resource),
-        others=() if file.eks is None else _admins(file.eks),
+        node_pools=node_pools_of(file),
+        others=(*(() if file.eks is None else _admins(file.eks)), *_sessions(file)),
         file=environment_file(file, folder=folder),
     )
 
@@ -174,6 +177,10 @@ def _admins(eks: Settings) -> Any:
     if arns is UNRESOLVED:
         return ()
     return tuple(AccessEntry(path=f"{where}.{index}", type="STANDARD", principal=arn) for index, arn in enumerate(arns))
+
+
+def _sessions(file: Settings) -> tuple[SessionDocument, ...]:
+    return () if file.sessions is None else (file.sessions.item(SessionDocument),)
 
 
 def _control_plane_vpc(network: Settings) -> VpcConfig:

@@ -13,7 +13,7 @@ from holdfast.catalog import CLUSTER, EKS_CLUSTER, FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Graph, Resource, Template, Values
 from holdfast.validation.from_template.per_cluster import LOG_GROUP, app_of, log_group
 from holdfast.validation.model import MANAGED_POLICY, Deployment
-from holdfast.validation.readers import CDK_EKS_CLUSTER, ClusterReader
+from holdfast.validation.readers import CDK_EKS_CLUSTER, DOCUMENT, ClusterReader, session_documents
 
 NO_CLUSTER = "(the cluster)"
 """The place of what only a cluster could tell."""
@@ -47,7 +47,11 @@ def _held(template: Template, values: Values, reader: ClusterReader) -> dict[str
         "lustre_file_systems": lustre,
         "openzfs_file_systems": openzfs,
         "log_groups": tuple(log_group(each, values) for each in own if each.type == LOG_GROUP),
-        "others": (*planes, *(role for role in roles if role is not None)),
+        "others": (
+            *planes,
+            *(role for role in roles if role is not None),
+            *session_documents(values, (each for each in own if each.type == DOCUMENT)),
+        ),
     }
 
 

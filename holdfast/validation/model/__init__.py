@@ -39,6 +39,8 @@ from holdfast.validation.model.groups import (
     Volume,
 )
 from holdfast.validation.model.item import Item, Missing, UnresolvedError
+from holdfast.validation.model.node_pools import NodePool
+from holdfast.validation.model.sessions import SessionDocument
 from holdfast.validation.model.surroundings import (
     MANAGED_POLICY,
     AccessEntry,
@@ -103,6 +105,7 @@ __all__ = [
     "Missing",
     "Mount",
     "Network",
+    "NodePool",
     "OpenZfsFileSystem",
     "PriorityClass",
     "Quota",
@@ -116,6 +119,7 @@ __all__ = [
     "Script",
     "Scripts",
     "SecurityGroup",
+    "SessionDocument",
     "Severity",
     "Slurm",
     "Statement",

@@ -16,6 +16,7 @@ from holdfast.validation.model.facts import AccountFacts
 from holdfast.validation.model.governance import Governance
 from holdfast.validation.model.groups import Group, InstanceGroup, RestrictedGroup, RestrictedLustre
 from holdfast.validation.model.item import Item
+from holdfast.validation.model.node_pools import NodePool
 from holdfast.validation.model.surroundings import (
     EksControlPlane,
     Image,
@@ -177,6 +178,7 @@ class Deployment(Item):
     images: tuple[Image, ...] = ()
     log_groups: tuple[LogGroup, ...] = ()
     governance: Governance | None = None
+    node_pools: tuple[NodePool, ...] = ()
     alarm_names: frozenset[str] = frozenset()
     """Alarms that the source makes."""
     others: tuple[Item, ...] = ()

@@ -16,6 +16,7 @@ from holdfast.validation.readers.governance import GovernanceReader
 from holdfast.validation.readers.iam import RoleReader
 from holdfast.validation.readers.lifecycle import LifecycleReader
 from holdfast.validation.readers.network import NetworkReader
+from holdfast.validation.readers.node_pools import NodePoolReader
 from holdfast.validation.readers.properties import each_of, read_item
 from holdfast.validation.readers.storage import StorageReader
 from holdfast.validation.readers.updates import UpdateReader
@@ -30,6 +31,7 @@ class ClusterReader:
         self.control_planes = EksReader(values, self.network, order)
         self.roles = RoleReader(values)
         self.teams = GovernanceReader(values)
+        self.pools = NodePoolReader(values)
         self._lifecycle = LifecycleReader(values)
         self._updates = UpdateReader(values)
 

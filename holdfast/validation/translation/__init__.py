@@ -7,6 +7,7 @@ from holdfast.validation.translation.file_systems import lustre, open_zfs
 from holdfast.validation.translation.governance import compute_quota, scheduler_config
 from holdfast.validation.translation.groups import ebs_volume, instance_group, mount
 from holdfast.validation.translation.properties import Sourced, properties_of
+from holdfast.validation.translation.sessions import session_document
 
 __all__ = [
     "Properties",
@@ -22,5 +23,6 @@ __all__ = [
     "open_zfs",
     "properties_of",
     "scheduler_config",
+    "session_document",
     "slurm_orchestrator",
 ]

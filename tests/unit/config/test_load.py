@@ -195,8 +195,8 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "regoin: us-west-2",
             "demo.yaml:3: regoin: got an unknown setting; allowed: name, cloud, account, region, "
             "encryption, permissions_boundary, termination_protection, network, cluster, slurm, eks, "
-            "storage, lifecycle, images, observability, health, goodput, allow_replacement, suppress, stand_ins; "
-            "did you mean region?",
+            "storage, lifecycle, sessions, images, observability, health, goodput, allow_replacement, suppress, "
+            "stand_ins; did you mean region?",
             id="misspelt-setting",
         ),
         pytest.param(
@@ -290,7 +290,7 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "region: us-west-2\n1: x\n",
             "demo.yaml:4: 1: got an unknown setting; allowed: name, cloud, account, region, "
             "encryption, permissions_boundary, termination_protection, network, cluster, slurm, eks, "
-            "storage, lifecycle, images, observability, health, goodput, allow_replacement, suppress, "
+            "storage, lifecycle, sessions, images, observability, health, goodput, allow_replacement, suppress, "
             "stand_ins; remove 1",
             id="number-as-a-setting",
         ),

@@ -289,9 +289,12 @@ def test_every_setting_that_aws_knows_comes_back(name: str) -> None:
     if environment.eks is None and environment.slurm is None:
         environment = environment.model_copy(update={"slurm": load(ENVIRONMENTS / "slurm-p5.yaml").slurm})
 
-    again = read_back(from_observed(answers(environment)))
+    imported = from_observed(answers(environment))
+    again = read_back(imported)
 
     expected = known_to_aws(environment)
+    asked = "cluster.auto_scaler: DECIDE: node pools are not read, see kubectl get nodepools"
+    assert any(note.startswith(asked) for note in notes(imported)) == (environment.cluster.auto_scaler is not None)
     if name in ("minimal", "slurm-p5"):  # these answers do not tell the strategy
         expected["slurm"] = None
     assert known_to_aws(again) == expected

@@ -9,6 +9,7 @@ from holdfast.validation.rules.cluster import (  # noqa: F401 - each registers i
     modes,
     names,
     quotas,
+    sessions,
     updates,
 )
 

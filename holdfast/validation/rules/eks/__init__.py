@@ -7,6 +7,7 @@ from holdfast.validation.rules.eks import (  # noqa: F401 - each registers its r
     clusters,
     control_plane,
     lookups,
+    node_pools,
     scheduling,
     training_operator,
     versions,

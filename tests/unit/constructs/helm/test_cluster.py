@@ -87,7 +87,7 @@ def handle(binary: Path, objects: dict[str, Any], tmp_path: Path) -> Iterator[Ca
             event = {"RequestType": request, "ResourceProperties": properties}
             if request != "Create":
                 event["PhysicalResourceId"] = "kube-system/demo"
-            return apply(event, open_archive=lambda _: archived(chart), connect=connect)
+            return apply(event, open_archive=lambda _: archived(chart), connect=connect, left_s=lambda: 0)
 
         yield handle
 

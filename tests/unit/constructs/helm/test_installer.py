@@ -20,10 +20,12 @@ from holdfast_constructs.helm_installer import handler
 from holdfast_constructs.helm_installer._archive import ChartRefusedError, read_chart, tree_sha256
 from holdfast_constructs.helm_installer._cluster import Cluster, sign_in, write_kubeconfig
 from holdfast_constructs.helm_installer._helm import Helm
-from holdfast_constructs.helm_installer._release import Outcome, apply
+from holdfast_constructs.helm_installer._release import PAUSE_S, Outcome, apply
 
 CHART = {"Chart.yaml": b"name: demo\n", "templates/role.yaml": b"kind: Role\n"}
 PATH = "charts/demo"
+NO_RELEASE = (1, "Error: release: not found")
+LACKING = (1, 'Error: resource mapping not found: no matches for kind "NodePool" in version "karpenter.sh/v1"')
 
 
 def archive(files: dict[str, bytes], *, links: dict[str, str] | None = None) -> bytes:
@@ -51,8 +53,9 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.binary = folder / "helm"
-        self.answers(status=(1, "Error: release: not found"))
+        self.answers(status=NO_RELEASE)
         self.content = chart_archive()
+        self.left_s = 900.0
 
     def answers(self, **commands: tuple[int, str]) -> None:
         """Exit code and output by helm's command; other commands succeed."""
@@ -83,7 +86,7 @@ class Bench:
             **changes.pop("properties", {}),
         }
         event = {"RequestType": request, "ResourceProperties": properties, **changes}
-        return apply(event, open_archive=self._open, connect=self._connect)
+        return apply(event, open_archive=self._open, connect=self._connect, left_s=lambda: self.left_s)
 
     @property
     def calls(self) -> list[str]:
@@ -211,8 +214,39 @@ def test_an_interrupted_run_is_undone_before_the_next(bench: Bench, status: str,
     assert bench.calls[-1].split()[0] == "upgrade"
 
 
+def test_a_release_that_awaits_kinds_is_tried_again_until_kubernetes_has_them(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.answers(upgrade=LACKING, status=NO_RELEASE)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            bench.answers(status=NO_RELEASE)
+
+    monkeypatch.setattr("holdfast_constructs.helm_installer._release.time", SimpleNamespace(sleep=pause))
+
+    assert bench.apply("Create", properties={"AwaitKinds": "true"}).reason is None
+    assert pauses == [PAUSE_S, PAUSE_S]
+
+
+@pytest.mark.parametrize(("left_s", "properties"), [(70.0, {"AwaitKinds": "true"}), (900.0, {})])
+def test_missing_kinds_are_reported_in_time_and_at_once_where_nothing_installs_them(
+    left_s: float, properties: dict[str, str], bench: Bench
+) -> None:
+    bench.answers(upgrade=LACKING, status=NO_RELEASE)
+    bench.left_s = left_s
+
+    outcome = bench.apply("Create", properties=properties)
+
+    assert 'no matches for kind "NodePool"' in str(outcome.reason)
+    assert outcome.physical_id == "kube-system/demo/never-installed"
+    assert [call.split()[0] for call in bench.calls].count("upgrade") == 1
+
+
 def test_a_broken_event_is_answered_too() -> None:
-    outcome = apply({"RequestType": "Create"}, open_archive=_never, connect=_never)
+    outcome = apply({"RequestType": "Create"}, open_archive=_never, connect=_never, left_s=lambda: 0)
 
     assert outcome == Outcome(physical_id="never-installed", reason="no property 'ResourceProperties'")
 

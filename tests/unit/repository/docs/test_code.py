@@ -33,7 +33,7 @@ PAGES = [
     ROOT / "holdfast/cli/repository/template/README.md.txt",
     ROOT / "holdfast/cli/repository/template/SKILL.md.txt",
 ]
-BASES = {"health-agent.md": "local-eks", "jobs-on-kubernetes.md": "local-eks"}
+BASES = {"health-agent.md": "local-eks", "jobs-on-kubernetes.md": "local-eks", "node-pools.md": "eks-p5"}
 """Environment that the settings of a page belong to. Default: minimal."""
 GLOBAL = {"--help", "--version", "--install-completion"}
 READ_ONLY = {"check", "explain", "diff", "plan", "status", "jobs", "logs", "events", "incidents"}

@@ -25,6 +25,29 @@ class Parameter(GenericHandler):
         return {**arguments, "Overwrite": True} if arguments else None
 
 
+class Document(GenericHandler):
+    """A document; with UpdateMethod NewVersion a change of its content becomes its default version."""
+
+    elsewhere = frozenset({"Content", "UpdateMethod"})
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        return {**super().arguments(verb, properties), "Content": _document(properties)}
+
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
+        if not old or properties["Content"] == old["Content"]:
+            return
+        client, name = context.client("ssm"), made.physical_id
+        newest = client.update_document(Name=name, Content=_document(properties), DocumentVersion="$LATEST")[
+            "DocumentDescription"
+        ]["DocumentVersion"]
+        client.update_document_default_version(Name=name, DocumentVersion=newest)
+
+
+def _document(properties: Properties) -> str:
+    content = properties["Content"]
+    return content if isinstance(content, str) else json.dumps(content)
+
+
 class Key(GenericHandler):
     """A KMS key; deletion is scheduled, as in the service."""
 

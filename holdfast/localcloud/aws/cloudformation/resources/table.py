@@ -106,6 +106,7 @@ HANDLERS: tuple[ResourceHandler, ...] = (
     data.Secret("AWS::SecretsManager::Secret", read="DescribeSecret", name="Name"),
     data.SecretTargetAttachment(),
     data.Parameter("AWS::SSM::Parameter", create="PutParameter", update="PutParameter", read=None, name_length=128),
+    data.Document("AWS::SSM::Document", read=None, update=None, name="Name", name_length=128),
     sagemaker.HyperPodClusterHandler("AWS::SageMaker::Cluster", aliases=("ClusterName",)),
     sagemaker.GovernanceHandler("AWS::SageMaker::ClusterSchedulerConfig"),
     sagemaker.GovernanceHandler("AWS::SageMaker::ComputeQuota"),
