@@ -44,7 +44,7 @@ def answer_to(review: Mapping[str, Any], *, trial: Callable[[Job], str]) -> dict
 
 
 def pod_trial(access: ClusterAccess) -> Callable[[Job], str]:
-    """Return a trial by a request with dryRun, after which nothing exists. What may change, such as a quota, is no refusal."""
+    """Return a trial by a request with dryRun. What may change, such as a quota, is no refusal."""
 
     def trial(job: Job) -> str:
         pod = pod_of(job, 0)
