@@ -163,6 +163,12 @@ def test_an_ended_job_has_the_last_numbers_of_its_launchers() -> None:
     assert found.status.progress["eta"] is None
 
 
+@pytest.mark.parametrize("value", ["inf", "nan", "1e999", "-3", "9" * 40, "x"])
+def test_a_number_that_no_launcher_writes_is_no_progress(value: str) -> None:
+    found = decided(job(), [ended(job(), index, 0, f'holdfast_step{{node="0"}} {value}\n') for index in range(4)])
+    assert (found.status.state, found.status.progress) == ("Complete", {})
+
+
 def test_no_pod_is_created_once_one_has_finished() -> None:
     there = pods(job(), ended(job(), 0, 0), without=(3,))
     found = decided(job(), there)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 FIELDS = ("step", "stepsLost", "goodput", "eta", "trainerStatus")
-_VALUE = re.compile(r"^holdfast_(\w+)\{[^}]*\} (\S+)$", re.MULTILINE)
+_VALUE = re.compile(r"^holdfast_(\w+)\{[^}]*\} (\d{1,15}(?:\.\d{1,20})?)$", re.MULTILINE)
+"""A program can write the text too, so nothing else is read: no infinity, and no number that the API server rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,18 +20,16 @@ class Progress:
 
     def manifest(self) -> dict[str, Any]:
         """Return the fields of ``status``; ``trainerStatus`` as in Kubeflow Trainer (KEP-2779, trainjob_types.go)."""
-        known = None if self.steps is None or self.remaining_s is None else self.remaining_s
+        eta = trainer = None
+        if self.steps and self.remaining_s is not None:
+            eta, done = _shown(self.remaining_s), min(100, 100 * self.step // self.steps)
+            trainer = {"progressPercentage": done, "estimatedRemainingSeconds": self.remaining_s}
         return {
             "step": self.step,
             "stepsLost": self.steps_lost,
             "goodput": None if self.goodput is None else f"{100 * self.goodput:.1f} %",
-            "eta": None if known is None else _shown(known),
-            "trainerStatus": None
-            if known is None
-            else {
-                "progressPercentage": min(100, 100 * self.step // max(1, self.steps or 1)),
-                "estimatedRemainingSeconds": known,
-            },
+            "eta": eta,
+            "trainerStatus": trainer,
         }
 
 

@@ -149,7 +149,7 @@ class Journal:
         lines = []
         for name, kind, what, value in values:
             lines += [f"# HELP holdfast_{name} {what}", f"# TYPE holdfast_{name} {kind}"]
-            lines.append(f'holdfast_{name}{{node="{self.node}"}} {value:g}')
+            lines.append(f'holdfast_{name}{{node="{self.node}"}} {value}')
         lines += ["# HELP holdfast_deaths_total Deaths of processes.", "# TYPE holdfast_deaths_total counter"]
         for how, count in sorted(self.deaths.items()):
             lines.append(f'holdfast_deaths_total{{node="{self.node}",how="{how}"}} {count}')

@@ -109,6 +109,11 @@ def test_numbers_are_ranges() -> None:
     )
 
 
+def test_metrics_have_all_digits_of_a_step() -> None:
+    journal = Journal(node=2, as_json=False, events=EventLog(path=None, source="job"))
+    assert 'holdfast_step{node="2"} 12345678\n' in journal.metrics({"step": 12345678})
+
+
 def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
     now_s = 0.0
     slots: Any = type("Slots", (list,), {})([SimpleNamespace(rank=0)])
