@@ -262,4 +262,4 @@ def _remarks(
         "in the job folder nor below a mount of the cluster"
         for path in broken
     ]
-    return [line for line in (*lines, names_outside(file)) if line]
+    return [line for line in (*lines, names_outside(file, text)) if line]

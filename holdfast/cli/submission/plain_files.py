@@ -23,7 +23,7 @@ class JobFile:
     path: str
     """Of the file, relative to the folder."""
     remark: str = ""
-    """Why the folder is not that of the file."""
+    """Reason for another folder than that of the file."""
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
     current = Path.cwd()
     if folder is not None or current not in root.parents or kind_of_folder(current):
         return found
-    named = _only_in(current, found)
+    named = _only_in(current, found, text=found.read().decode(errors="replace"))
     path = place.relative_to(current).as_posix()
     remark = f"the job folder is {current}, since {path} names {', '.join(named[:3])}"
     return JobFile(folder=current, path=path, remark=remark) if named else found
@@ -106,10 +106,10 @@ def check_plain(path: Path, *, what: str) -> None:
         raise CommandError(f"{what} {path} does not exist")
 
 
-def names_outside(file: JobFile) -> str:
+def names_outside(file: JobFile, text: str) -> str:
     """Remark if the job file names files of the repository that are not uploaded; empty otherwise."""
     repository = repository_of(file.folder)
-    if repository is None or not (outside := _only_in(repository, file)):
+    if repository is None or not (outside := _only_in(repository, file, text=text)):
         return ""
     return (
         f"{file.name} names {outside[0]}, which is in the repository but outside the job folder "
@@ -117,8 +117,8 @@ def names_outside(file: JobFile) -> str:
     )
 
 
-def _only_in(folder: Path, file: JobFile) -> list[str]:
+def _only_in(folder: Path, file: JobFile, *, text: str) -> list[str]:
     """Files that the job file names, and that are in this folder and not in its own."""
-    lines = file.read().decode(errors="replace").splitlines()
-    words = dict.fromkeys(_PATH.findall("\n".join(line for line in lines if not line.startswith("#"))))
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    words = dict.fromkeys(_PATH.findall("\n".join(lines)))
     return [word for word in words if (folder / word).exists() and not (file.folder / word).exists()]
