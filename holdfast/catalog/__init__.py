@@ -3,7 +3,7 @@
 from holdfast.catalog.access_policies import ACCESS_POLICIES_FILE, AccessPolicy, AccessRule, access_policies
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, chart_archives, charts, charts_for, charts_in
-from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types
+from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types, known_types
 from holdfast.catalog.kubernetes import (
     KUBERNETES_FILE,
     Addon,
@@ -111,6 +111,7 @@ __all__ = [
     "eks_image_account",
     "health_monitoring_agent_regions",
     "instance_types",
+    "known_types",
     "kubernetes_versions",
     "least_metadata_iops",
     "limits",

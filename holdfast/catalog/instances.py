@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -95,3 +95,9 @@ class InstanceType:
 def instance_types() -> Mapping[str, InstanceType]:
     rows: dict[str, Facts] = json.loads(INSTANCE_TYPES_FILE.read_text())["instance_types"]
     return {name: InstanceType(name=name, **facts) for name, facts in rows.items()}
+
+
+def known_types(names: Iterable[str]) -> list[InstanceType]:
+    """Return the types of these names; names that the catalogue lacks are left out."""
+    known = instance_types()
+    return [known[name] for name in names if name in known]

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Literal
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import instance_types, known_types
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, RollingUpdate, groups_of
 from holdfast.validation.rules.network import vpc_of
@@ -176,11 +176,9 @@ def subnets_have_room(cluster: Cluster, deployment: Deployment) -> Iterator[Brok
     named = [subnet for subnet in (cluster.vpc.subnets if cluster.vpc else ()) if subnet.id.startswith("subnet-")]
     if not named or deployment.facts is None:
         return
-    known = instance_types()
     orchestrator: Literal["slurm", "eks"] = "slurm" if cluster.eks is None else "eks"
     needed = sum(
-        group.instance_count
-        * max((known[name].addresses(orchestrator) for name in group.types if name in known), default=1)
+        group.instance_count * max((each.addresses(orchestrator) for each in known_types(group.types)), default=1)
         for group in groups_of(cluster)
         if group.override_vpc is None
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import instance_types, limits
+from holdfast.catalog import known_types, limits
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, RestrictedGroup, groups_of
 
@@ -119,8 +119,7 @@ def plan_count(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 )
 def deep_checks_on_cpus(group: Group, _: Deployment) -> Iterator[Broken]:
     """On other types they check nothing. Nor does HyperPod replace nodes of CPU groups by itself."""
-    known = instance_types()
-    if group.deep_health_checks and any(name in known and not known[name].accelerators for name in group.types):
+    if group.deep_health_checks and any(not each.accelerators for each in known_types(group.types)):
         yield Broken(
             path=group.at("deep_health_checks"),
             message=f"deep health checks do nothing on {', '.join(group.types)}, which have no accelerator",
@@ -250,8 +249,7 @@ def spare(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         return
     if group.training_plan_arn is not None:
         return
-    known = instance_types()
-    if any(name in known and known[name].efa_interfaces and known[name].accelerators for name in group.types):
+    if any(each.efa_interfaces and each.accelerators for each in known_types(group.types)):
         yield Broken(
             path=group.at("spare_count"),
             message=f"group {group.name} trains on {group.instance_count} nodes with no spare",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import known_types
 from holdfast.catalog.goodput import failure_rates, recovery_stages
 from holdfast.validation.engine import Broken, rule
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup
@@ -57,6 +57,5 @@ def goodput_target(file: EnvironmentFile, deployment: Deployment) -> Iterator[Br
 
 
 def _accelerator(group: InstanceGroup) -> str:
-    known = instance_types()
-    found = [known[name] for name in group.types if name in known and known[name].accelerators]
+    found = [each for each in known_types(group.types) if each.accelerators]
     return found[0].accelerator if found and group.instance_count > (group.spare_count or 0) else ""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import instance_types, known_types
 from holdfast.catalog.facts import facts_date, lambda_runtimes
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
@@ -57,20 +57,18 @@ def controller_size(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     if cluster.slurm is None:
         return
-    known = instance_types()
     heads = [group for group in cluster.instance_groups if group.node_type == "Controller"]
     nodes = sum(
         group.instance_count
         for group in cluster.instance_groups
-        if group.node_type == "Compute" and any(name in known and known[name].accelerators for name in group.types)
+        if group.node_type == "Compute" and any(each.accelerators for each in known_types(group.types))
     )
     for head in heads:
-        for name in head.types:
-            facts = known.get(name)
-            if facts is not None and nodes >= MANY_NODES and facts.memory_gib < SMALL_HEAD_GIB:
+        for facts in known_types(head.types):
+            if nodes >= MANY_NODES and facts.memory_gib < SMALL_HEAD_GIB:
                 yield Broken(
                     path=head.at("instance_type"),
-                    message=f"a controller of {name} ({facts.memory_gib} GiB) for {nodes} accelerated nodes",
+                    message=f"a controller of {facts.name} ({facts.memory_gib} GiB) for {nodes} accelerated nodes",
                     fix="take ml.m5.2xlarge or larger",
                 )
 

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import known_types
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Resource
 from holdfast.validation.engine import Broken, refused, rule, show
@@ -190,10 +190,9 @@ def room_for_pods(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
 
 
 def _has_better(group: InstanceGroup, groups: Sequence[InstanceGroup], small: Mapping[str, int]) -> bool:
-    known = instance_types()
     return any(
         each is not group
-        and any(name in known and not known[name].accelerators and name not in small for name in each.types)
+        and any(not known.accelerators and known.name not in small for known in known_types(each.types))
         for each in groups
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import InstanceType, instance_types
+from holdfast.catalog import InstanceType, known_types
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, NodePool
 from holdfast.validation.rules.eks.scheduling import KARPENTER
@@ -108,7 +108,7 @@ def karpenter_has_pools(_: EnvironmentFile, deployment: Deployment) -> Iterator[
 
 
 def _unfit(group: InstanceGroup) -> Iterator[Broken]:
-    arm = [each.name for each in _known(group.types) if each.is_arm]
+    arm = [each.name for each in known_types(group.types) if each.is_arm]
     for attribute, wrong, given, fix in (
         (
             "instance_count",
@@ -141,9 +141,4 @@ def _taints(group: InstanceGroup) -> set[tuple[str, str, str]]:
 
 def _types(pool: NodePool, deployment: Deployment) -> list[InstanceType]:
     groups = [group for group in deployment.cluster.instance_groups if group.name in pool.instance_groups]
-    return [each for group in groups for each in _known(group.types)]
-
-
-def _known(types: tuple[str, ...]) -> list[InstanceType]:
-    known = instance_types()
-    return [known[name] for name in types if name in known]
+    return known_types(name for group in groups for name in group.types)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import bounds, charts, charts_for, instance_types, nvidia_device_plugin_mirror
+from holdfast.catalog import bounds, charts, charts_for, known_types, nvidia_device_plugin_mirror
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
@@ -234,8 +234,8 @@ def charts_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
                 fix="add eks.chart_archives, a folder with an OWNER+REPOSITORY.tar.gz per chart, or write egress: nat",
             )
         return
-    known, groups = instance_types(), deployment.cluster.instance_groups
-    needed = charts_for([known[name] for group in groups for name in group.types if name in known])
+    groups = deployment.cluster.instance_groups
+    needed = charts_for(known_types(name for group in groups for name in group.types))
     missing = [each for each in needed if each not in file.charts_in_archives]
     if missing and (closed or not file.charts_in_archives):
         repository = charts()[missing[0]].repository
@@ -262,9 +262,8 @@ def images_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
     """
     if "eks" not in file.orchestrators or file.egress != "none":
         return
-    known = instance_types()
     for group in deployment.cluster.instance_groups:
-        facts = [known[name] for name in group.types if name in known and known[name].accelerators]
+        facts = [each for each in known_types(group.types) if each.accelerators]
         neuron = sorted({each.name for each in facts if each.has_neuron})
         if neuron:
             yield refused(

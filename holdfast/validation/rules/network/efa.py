@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import instance_types, known_types
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     Cluster,
@@ -21,8 +21,7 @@ EFA = "EC2 user guide, 'Get started with EFA': a security group that allows all 
 
 def efa_interfaces(group: Group) -> int:
     """EFA interfaces of the group's largest type; 0 if unknown."""
-    known = instance_types()
-    return max((known[name].efa_interfaces for name in group.types if name in known), default=0)
+    return max((each.efa_interfaces for each in known_types(group.types)), default=0)
 
 
 def lets_in(group: SecurityGroup, rules: Iterable[Traffic]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import known_types
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccountingDatabase, Cluster, Deployment, EnvironmentFile, InstanceGroup, Slurm
 from holdfast.validation.rules.lifecycle import ERRORS
@@ -228,8 +228,7 @@ def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
 )
 def controller_type(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """No job runs on the node of slurmctld, so its GPUs would idle at full price."""
-    known = instance_types()
-    wasted = [name for name in group.types if name in known and known[name].accelerators]
+    wasted = [each.name for each in known_types(group.types) if each.accelerators]
     if group.node_type in ("Controller", "Login") and wasted:
         yield Broken(
             path=group.at("instance_type"),
