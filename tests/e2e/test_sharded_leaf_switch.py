@@ -22,7 +22,7 @@ TIMEOUT_S = 900.0
 
 
 def predicted(leaves: tuple[str, ...]) -> tuple[str, set[int]]:
-    """What the placement expects of any loss, and the ranks whose state the loss of both nodes takes."""
+    """Losses that the placement tolerates, and the ranks whose state the loss of both nodes takes."""
     spots = [Spot(rank, leaves[rank] if leaves else "") for rank in range(NODES)]
     kept = keepers(spots)
     return str(survival(spots, kept=kept)), {rank for rank in LOST if kept.of[rank] in LOST}

@@ -15,7 +15,7 @@ NEVER_INSTALLED = "never-installed"
 """Ends the physical id of a release whose creation left nothing behind: deleting it needs no cluster."""
 
 NO_KIND = "no matches for kind"
-"""What helm reports of an object whose kind Kubernetes lacks; it has installed nothing then."""
+"""Part of helm's error for an object whose kind Kubernetes lacks; it has installed nothing then."""
 PAUSE_S = 15
 MARGIN_S = 60
 """Of the function's time, for the answer."""

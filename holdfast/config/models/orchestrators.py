@@ -127,7 +127,7 @@ _Total = Annotated[int, Field(ge=1), Allowed("a whole number from 1", 192, numbe
 
 
 class NodePoolLimits(Model):
-    """What the nodes of a pool have together at most (Karpenter: spec.limits)."""
+    """Limits of all nodes of a pool together (Karpenter: spec.limits)."""
 
     vcpus: _Total | None = None
     """vCPUs of all nodes. Default: no limit"""

@@ -68,7 +68,7 @@ class Comparison:
         """Whether all ranks have the same modules. Those of a pipeline have not."""
         self._generation = self._votes = 0
         self._begins_loop = self._is_of_loop = False
-        """Whether the next vote, and the newest one, are the first of a loop."""
+        """Of the next vote, and of the newest one: True for the first of a loop."""
         self._has_buffers = False
         """Whether the model has some on each rank, as the generation began."""
 

@@ -187,8 +187,8 @@ def test_all_nodes_of_a_switch_are_lost_and_one_that_no_longer_exists_is_left_ou
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == {"switch": SWITCH, "instance_ids": ["i-1", "i-2"], "fault": "cut"}
     assert cut == ["i-1", "i-2"]
-    told = [(one["kind"], one["node"], one["fault"], one["detail"]) for one in cloud.events]
-    assert told == [("fault_injected", name, "instance-unreachable", {"switch": SWITCH}) for name in ("i-1", "i-2")]
+    recorded = [(one["kind"], one["node"], one["fault"], one["detail"]) for one in cloud.events]
+    assert recorded == [("fault_injected", name, "instance-unreachable", {"switch": SWITCH}) for name in ("i-1", "i-2")]
 
 
 @pytest.mark.parametrize("names", ["", "ip-10-1-0-77\n"], ids=["no such switch", "no such node"])
