@@ -79,12 +79,13 @@ def _generators_of(loader: object) -> Iterator[Any]:
     """Yield the states of generators that a loader of torch, its samplers and its data set hold."""
     from holdfast_runtime.state import AnyGenerator, GeneratorState
 
-    parts = [loader]
+    parts, seen = [loader], {id(loader)}  # a sampler and a data set may hold each other
     while parts:
         for name, value in getattr(parts.pop(), "__dict__", {}).items():
             if isinstance(value, AnyGenerator):
                 yield GeneratorState(value)
-            elif name in ("dataset", "sampler", "batch_sampler"):
+            elif name in ("dataset", "sampler", "batch_sampler") and id(value) not in seen:
+                seen.add(id(value))
                 parts.append(value)
 
 

@@ -1,6 +1,7 @@
 """Batches of a loader by step: again for a repeated step, from the middle for a newcomer, over several epochs."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +59,7 @@ class Noisy(TensorDataset):
     def __init__(self) -> None:
         super().__init__(torch.arange(12))
         self.noise = np.random.default_rng(3)
+        self.sampler: Any = None
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, ...]:
         return (super().__getitem__(index)[0] + self.noise.random(),)
@@ -82,3 +84,13 @@ def test_a_generator_of_the_loader_begins_again_where_training_goes_back(of: str
 
     assert [survivor(step)[0].tolist() for step in (1, 2, 3, 4)] == first[1:5]
     assert newcomer(4)[0].tolist() == first[4]
+
+
+@pytest.mark.timeout(30)
+def test_a_sampler_and_a_data_set_may_hold_each_other() -> None:
+    data = Noisy()
+    sampler: Any = RandomSampler(data, generator=torch.Generator().manual_seed(3))
+    sampler.dataset, data.sampler = data, sampler
+    batches = ByStep(lambda _number: DataLoader(data, 4, sampler=sampler))
+    first = [batches(step)[0].tolist() for step in range(3)]
+    assert [batches(step)[0].tolist() for step in (1, 2)] == first[1:]
