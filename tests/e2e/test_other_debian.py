@@ -1,8 +1,9 @@
 """
-The product on Debian's next release and on its newest packages: other Pythons, another Slurm.
+The product on Debian 13, on Debian's newest packages and on Ubuntu 24.04: other Pythons, another Slurm.
 
     make e2e PART=other-debian-trixie
     make e2e PART=other-debian-sid
+    make e2e PART=other-debian-noble
 
 Each root is kept in build/other-debian.
 """
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from other_debian import OtherDebian
+from other_debian import UBUNTU, UBUNTU_KEYRING, OtherDebian
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("HOLDFAST_OTHER_DEBIAN", ROOT / "build" / "other-debian"))
@@ -35,8 +36,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=["trixie", "sid"], ids=lambda suite: f"other-debian-{suite}")
+@pytest.fixture(scope="module", params=["trixie", "sid", "noble"], ids=lambda suite: f"other-debian-{suite}")
 def debian(request: pytest.FixtureRequest) -> Iterator[OtherDebian]:
+    if request.param in UBUNTU and not UBUNTU_KEYRING.is_file():
+        pytest.skip(f"no keyring of Ubuntu at {UBUNTU_KEYRING}")
     made = OtherDebian(request.param, FOLDER)
     made.make()
     made.start()

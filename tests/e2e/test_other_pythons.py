@@ -14,8 +14,7 @@ import pytest
 from node_python import ENVIRONMENT
 
 PYTHONS = [each for each in ENVIRONMENT.get("HOLDFAST_PYTHONS", "").split(os.pathsep) if each]
-TESTS = ("test_runtime_*.py", "test_agent_*.py", *(f"{room}/*.py" for room in ("elastic", "node_socket", "overlay")))
-TESTS += tuple(f"{room}/*.py" for room in ("state", "verdicts", "walls", "watch", "witness"))
+FOLDERS = ("common", "runtime", "agent")
 OF_THE_PRODUCT = re.compile(r"^(from|import) holdfast(\.|_constructs|_stacks| )", re.MULTILINE)
 
 pytestmark = [
@@ -27,7 +26,8 @@ pytestmark = [
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_runtime_and_agent_pass_their_own_tests(python: str, repository: Path) -> None:
-    files = sorted(path for each in TESTS for path in (repository / "tests" / "unit").glob(each))
+    tests = repository / "tests" / "unit"
+    files = sorted(path for folder in FOLDERS for path in (tests / folder).rglob("test_*.py"))
     files = [path for path in files if not OF_THE_PRODUCT.search(path.read_text())]
     roots = ("", "containers/common", "containers/training", "containers/health-agent")
     done = subprocess.run(

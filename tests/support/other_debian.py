@@ -1,4 +1,4 @@
-"""A Debian of another suite in a folder, with mount and PID namespaces of its own; kept for later runs."""
+"""A Debian or Ubuntu of another suite in a folder, in mount and PID namespaces of its own; kept for later runs."""
 
 import os
 import shutil
@@ -23,6 +23,9 @@ SETTINGS = (
 """Beginnings of variables by which a machine finds its package indexes."""
 FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+UBUNTU = ("noble",)
+UBUNTU_KEYRING = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+"""Where mmdebstrap reads it: of Ubuntu's package ubuntu-keyring, which Debian does not have."""
 READY_WITHIN_S = 30.0
 INIT = Path(__file__).with_name("other_debian_init.sh")
 
@@ -32,7 +35,7 @@ class OtherDebian:
     One root.
 
     Args:
-        suite: As the mirror has it: trixie, sid.
+        suite: As the mirror has it: trixie, sid, noble.
         folder: Where the root is made, and found again.
     """
 
@@ -52,7 +55,8 @@ class OtherDebian:
         # A mirror that is updated rarely has a list of sid that was valid for a week; its signature is checked anyway.
         dated = '--aptopt=Acquire::Check-Valid-Until "false"'
         packages = f"--include={','.join(PACKAGES)}"
-        command = ["mmdebstrap", "--variant=minbase", dated, packages, self.suite, str(self.root)]
+        components = f"--components={'main,universe' if self.suite in UBUNTU else 'main'}"
+        command = ["mmdebstrap", "--variant=minbase", dated, components, packages, self.suite, str(self.root)]
         subprocess.run(command, check=True, timeout=1200)
         for name in FILES:
             if Path(name).is_file():
