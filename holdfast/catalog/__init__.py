@@ -54,6 +54,7 @@ from holdfast.catalog.quotas import (
     limits,
     steps,
 )
+from holdfast.catalog.standing import ENDPOINTS, KEPT_VERSIONS_DAYS
 
 __all__ = [
     "ACCESS_ENTRY",
@@ -66,9 +67,11 @@ __all__ = [
     "DEPLOYMENT",
     "EKS_ADDON",
     "EKS_CLUSTER",
+    "ENDPOINTS",
     "FILE_SYSTEM",
     "GROUP",
     "INSTANCE_TYPES_FILE",
+    "KEPT_VERSIONS_DAYS",
     "KUBERNETES_FILE",
     "LARGEST_SUBNET",
     "LIFE_CYCLE",

@@ -1,21 +1,6 @@
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from holdfast.catalog import Orchestrator
-
-# Every node: what AmazonSageMakerClusterInstanceRolePolicy allows, logs and metrics to CloudWatch and sessions of
-# Systems Manager (its user guide, "Improve the security of EC2 instances by using VPC endpoints"); images come from ECR
-# (its user guide, "Amazon ECR interface VPC endpoints"), their layers through the gateway endpoint of S3.
-NODES = ("ecr.api", "ecr.dkr", "ec2messages", "logs", "monitoring", "ssm", "ssmmessages")
-
-# EKS adds ec2 for the VPC CNI, eks-auth for pod identity and sts (awslabs/awsome-distributed-ai 95b939c,
-# hyperpod-eks-tf/modules/vpc_endpoints), and sagemaker.api for the training operator (SageMaker developer guide,
-# "Installing the training operator").
-SERVICES: dict[Orchestrator, tuple[str, ...]] = {
-    "slurm": NODES,
-    "eks": (*NODES, "ec2", "eks-auth", "sagemaker.api", "sts"),
-}
-
 PREFIXES = {"mlflow": "aws.sagemaker"}
 """Of services whose names do not begin with ``com.amazonaws``. An MLflow App is ``aws.sagemaker.<region>.mlflow``
 (SageMaker developer guide, "Connecting to an MLflow tracking server through an Interface VPC Endpoint")."""

@@ -9,9 +9,9 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
-from holdfast.catalog import Orchestrator, bounds
+from holdfast.catalog import ENDPOINTS, Orchestrator, bounds
 from holdfast_constructs.cdk import has_token
-from holdfast_constructs.network.endpoints import HTTPS, SERVICES, InterfaceEndpoints
+from holdfast_constructs.network.endpoints import HTTPS, InterfaceEndpoints
 from holdfast_constructs.network.zone import Zone
 
 SMALL_SUBNET_PREFIX = 28
@@ -130,7 +130,7 @@ class HyperPodNetwork(Construct):
             self._endpoints = InterfaceEndpoints(
                 self, "Endpoints", vpc=self.vpc, subnet=self.subnet, nodes=self.security_group
             )
-            for service in SERVICES[orchestrator]:
+            for service in ENDPOINTS[orchestrator]:
                 self._endpoints.add(service)
         self._apply(removal_policy)
         inside = self.vpc.node.find_all()

@@ -6,7 +6,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-KEPT_VERSIONS_DAYS = 7
+from holdfast.catalog import KEPT_VERSIONS_DAYS
 
 
 class IDataBucket(Protocol):

@@ -8,7 +8,7 @@ from holdfast.catalog.goodput.layout_facts import (
     Sourced,
     layout_facts,
 )
-from holdfast.catalog.goodput.price_list import Price, prices
+from holdfast.catalog.goodput.price_list import Price, StandingPrices, prices, standing_prices
 from holdfast.catalog.goodput.recovery import MeasuredRecovery, RecoveryStages, recovery_stages
 
 __all__ = [
@@ -21,8 +21,10 @@ __all__ = [
     "RecoveryStages",
     "RecoveryTerm",
     "Sourced",
+    "StandingPrices",
     "failure_rates",
     "layout_facts",
     "prices",
     "recovery_stages",
+    "standing_prices",
 ]

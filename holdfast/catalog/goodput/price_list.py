@@ -1,4 +1,4 @@
-"""Price of an instance-hour by offer; data, dates and sources in the JSON."""
+"""Prices of instance-hours by offer, and of what a stack has beside its nodes; dates and sources in the JSON."""
 
 import json
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).with_name("prices.json")
+STANDING = Path(__file__).with_name("standing_prices.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +39,19 @@ def prices(path: Path | None = None) -> tuple[Price, ...]:
 
 def _flags(offer: dict[str, Any]) -> dict[str, Any]:
     return {"proxy": bool(offer.get("proxy", False)), "note": str(offer.get("note", ""))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingPrices:
+    """List prices by name and unit, such as ``nat-gateway-hour``."""
+
+    region: str
+    date: str
+    usd: dict[str, float]
+
+
+def standing_prices() -> StandingPrices:
+    """Read the prices of what a stack has beside its nodes."""
+    document: dict[str, Any] = json.loads(STANDING.read_text())
+    usd = {name: float(row["usd"]) for name, row in document["prices"].items()}
+    return StandingPrices(region=document["region"], date=document["date"], usd=usd)

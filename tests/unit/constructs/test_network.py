@@ -9,9 +9,8 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 
-from holdfast.catalog import Orchestrator
+from holdfast.catalog import ENDPOINTS, Orchestrator
 from holdfast_constructs import HyperPodNetwork
-from holdfast_constructs.network import SERVICES
 
 
 def new_stack() -> cdk.Stack:
@@ -92,7 +91,7 @@ def test_a_closed_network_leads_to_services_of_aws_only(closed: dict[str, Any], 
         assert of_type(closed, f"AWS::EC2::{kind}") == {}
     assert sorted(services) == sorted(
         [
-            *(f"com.amazonaws.us-west-2.{name}" for name in (*SERVICES[orchestrator], "secretsmanager")),
+            *(f"com.amazonaws.us-west-2.{name}" for name in (*ENDPOINTS[orchestrator], "secretsmanager")),
             "aws.sagemaker.us-west-2.mlflow",
         ]
     )

@@ -43,7 +43,9 @@ plan = command_of(PlanOptions, _plan)
 
 def _print(made: "Plan", inputs: "Inputs", compared: "PlanAgainstActual | None", *, as_json: bool) -> None:
     if as_json:
-        print_json({"plan": asdict(made), "assumptions": inputs.assumptions, "actual": _actual(compared)})
+        standing = [asdict(each) for each in inputs.standing]
+        found = {"plan": asdict(made), "assumptions": inputs.assumptions, "standing": standing}
+        print_json(found | {"actual": _actual(compared)})
         return
     from holdfast.cli.views.plan import render_plan
 

@@ -1,7 +1,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from holdfast.catalog.goodput import FailureRates, Price, RecoveryStages, failure_rates, prices, recovery_stages
+from holdfast.catalog.goodput import (
+    FailureRates,
+    Price,
+    RecoveryStages,
+    StandingPrices,
+    failure_rates,
+    prices,
+    recovery_stages,
+    standing_prices,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,6 +20,7 @@ class Data:
     rates: Callable[[], FailureRates] = failure_rates
     stages: Callable[[], Mapping[str, RecoveryStages]] = recovery_stages
     prices: Callable[[], tuple[Price, ...]] = prices
+    standing: Callable[[], StandingPrices] = standing_prices
 
 
 CATALOG = Data()

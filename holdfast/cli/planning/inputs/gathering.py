@@ -13,6 +13,7 @@ from holdfast.cli.planning.inputs.data import CATALOG, Data
 from holdfast.cli.planning.inputs.environment import kind_of, training_group, type_of
 from holdfast.cli.planning.inputs.prices import price_of
 from holdfast.cli.planning.inputs.scenarios import RARE_INTERVAL_S, Inputs
+from holdfast.cli.planning.inputs.standing import standing_costs
 from holdfast.cli.planning.options import Options
 from holdfast.config import Environment
 from holdfast.planner.actual import KnownValues, known, learn
@@ -79,6 +80,13 @@ def gather(
         assumptions=notes,
         origins=_origins(given, KnownValues(), counted=counted, interval_given=interval_s is not None),
     )
+    if environment is not None:
+        prices = data.standing()
+        inputs = replace(
+            inputs,
+            standing=standing_costs(environment, prices),
+            standing_note=f"list prices of {prices.region}, {prices.date}",
+        )
     _note_recovery(inputs, notes)
     if events is None:
         return inputs

@@ -2,6 +2,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.catalog.goodput import RecoveryStages
+from holdfast.cli.planning.inputs.standing import StandingCost
 from holdfast.cli.planning.options import Options
 from holdfast.planner.actual import KnownValues, LearnedValues, PlanAgainstActual, compare
 from holdfast.planner.advice import best_interval_s
@@ -36,6 +37,9 @@ class Inputs:
     assumptions: list[str]
     origins: Mapping[str, str]
     """Where each input that advice may hang on comes from, in a few words."""
+    standing: tuple[StandingCost, ...] = ()
+    """What the environment has beside its nodes. Empty without one."""
+    standing_note: str = ""
     before: "Inputs | None" = None
     """The same before anything was learned from the events. None without events."""
     learned: LearnedValues | None = None

@@ -39,10 +39,26 @@ def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) 
     if inputs.usd_per_instance_hour is None:
         parts.append(Text(inputs.price_note, style="dim"))
     parts.append(_pairs("advice", advice(plan, inputs)))
+    if inputs.standing:
+        parts.append(_standing(inputs))
     if compared is not None:
         parts += [_comparison(compared), _ledger(compared)]
     parts.append(_pairs("assumed", [("-", note) for note in _notes(inputs)], style="dim"))
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
+
+
+def _standing(inputs: Inputs) -> Table:
+    title = Text(f"beside the nodes, each month ({inputs.standing_note})", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", padding=(0, 1))
+    table.add_column("what")
+    table.add_column("cost", justify="right", no_wrap=True)
+    table.add_column("price", style="dim")
+    for each in inputs.standing:
+        cost = "by use" if each.usd_per_month is None else dollars(each.usd_per_month)
+        table.add_row(each.what, cost, each.price)
+    total = sum(each.usd_per_month for each in inputs.standing if each.usd_per_month is not None)
+    table.add_row("sum, without use", dollars(total), "")
+    return table
 
 
 def headline(plan: Plan) -> str:
