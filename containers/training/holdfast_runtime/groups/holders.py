@@ -13,7 +13,12 @@ MOST = 5
 
 
 def holders(groups: list[Any]) -> list[str]:
-    """Describe the objects that hold any of the groups; empty for none."""
+    """
+    Describe the objects that hold any of the groups; empty for none.
+
+    The collector finds them, so a dict or tuple of groups, numbers and texts alone is not found, nor under Python 3.10
+    an object with such attributes alone.
+    """
     found: list[str] = []
     frozen = gc.get_freeze_count()
     gc.unfreeze()  # the collector does not look into what was imported before a fork

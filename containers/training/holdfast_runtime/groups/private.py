@@ -71,8 +71,9 @@ def group_of(name: str) -> Any:
 
 def set_longest_wait(seconds: float) -> None:
     """Of a collective of any group for its peers."""
+    set_timeout = getattr(dist, "set_timeout", None) or c10d._set_pg_timeout  # public since torch 2.14
     for group in groups():
-        c10d._set_pg_timeout(timedelta(seconds=seconds), group)
+        set_timeout(timedelta(seconds=seconds), group)
 
 
 def forget_groups() -> None:

@@ -118,6 +118,7 @@ class Keeper:
 
     def __init__(self, held: Any) -> None:
         self.line = held
+        self.seen: list[int] = []  # Python 3.10's collector does not know a dict whose values it does not know
 
 
 kept_here: Any = None

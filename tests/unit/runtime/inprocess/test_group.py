@@ -202,7 +202,7 @@ def test_a_collective_that_takes_long_is_looked_at_until_it_ends_and_its_error_i
 class NeverConnects:
     """As gloo where the other rank has told its address and was lost: the wait ends by nothing but its timeout."""
 
-    def __init__(self, *_arguments: object, timeout: timedelta) -> None:
+    def __init__(self, *_arguments: object, timeout: timedelta, **_options: object) -> None:
         NeverConnects.waiting.set()
         NeverConnects.end.wait(timeout.total_seconds())
 
