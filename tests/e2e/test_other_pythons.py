@@ -15,7 +15,7 @@ from node_python import ENVIRONMENT
 
 PYTHONS = [each for each in ENVIRONMENT.get("HOLDFAST_PYTHONS", "").split(os.pathsep) if each]
 FOLDERS = ("common", "runtime", "agent")
-OF_THE_PRODUCT = re.compile(r"^(from|import) holdfast(\.|_constructs|_stacks| )", re.MULTILINE)
+OF_THE_PRODUCT = re.compile(r"^(from|import) (installed_charts|holdfast(\.|_constructs|_stacks| ))", re.MULTILINE)
 
 pytestmark = [
     pytest.mark.e2e,
