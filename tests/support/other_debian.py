@@ -8,7 +8,19 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-PACKAGES = ("ca-certificates", "git", "make", "sudo", "curl", "procps", "python3", "python3-venv", "nodejs", "npm")
+PACKAGES = (
+    "apt",
+    "ca-certificates",
+    "git",
+    "make",
+    "sudo",
+    "curl",
+    "procps",
+    "python3",
+    "python3-venv",
+    "nodejs",
+    "npm",
+)
 SETTINGS = (
     "PIP_",
     "UV_",
