@@ -120,7 +120,7 @@ gpu: $(VENV)/.torch ## checks of the runtime on one GPU, eight minutes at most; 
 	@failed=; for each in collectives training; do \
 		$(PYTHON) tests/gpu/one/$$each.py $(if $(ONLY),--only $(ONLY)) || failed=yes; done; test -z "$$failed"
 
-bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/cluster.py ..."
+bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/check.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \
 		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 

@@ -1,7 +1,7 @@
 """Facts about AWS as data, each with its source. No judgement."""
 
 from holdfast.catalog.access_policies import ACCESS_POLICIES_FILE, AccessPolicy, AccessRule, access_policies
-from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
+from holdfast.catalog.addresses import addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, chart_archives, charts, charts_for, charts_in
 from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types, known_types
 from holdfast.catalog.kubernetes import (
@@ -13,7 +13,7 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.local_nodes import LOCAL_NODES_FILE, LocalNodes, local_nodes
+from holdfast.catalog.local_nodes import LocalNodes, local_nodes
 from holdfast.catalog.properties import (
     ACCESS_ENTRY,
     ACCOUNTING,
@@ -73,10 +73,8 @@ __all__ = [
     "INSTANCE_TYPES_FILE",
     "KEPT_VERSIONS_DAYS",
     "KUBERNETES_FILE",
-    "LARGEST_SUBNET",
     "LIFE_CYCLE",
     "LIMITS_FILE",
-    "LOCAL_NODES_FILE",
     "MOUNT",
     "QUOTA",
     "QUOTA_RESOURCE",
@@ -87,7 +85,6 @@ __all__ = [
     "SCHEDULER_PRIORITY",
     "SHARED_ENVIRONMENT",
     "SLURM",
-    "SMALLEST_SUBNET",
     "TAINT",
     "VOLUME",
     "VPC_CONFIG",

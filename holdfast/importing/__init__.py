@@ -10,14 +10,13 @@ from holdfast.importing.account import (
     read_cluster,
 )
 from holdfast.importing.conversion import from_observed, from_samples
-from holdfast.importing.draft import PARTS, Draft, Note, Part, render
+from holdfast.importing.draft import PARTS, Draft, Part, render
 
 __all__ = [
     "NOTHING_DEPLOYED",
     "PARTS",
     "DeployedStack",
     "Draft",
-    "Note",
     "ObservedCluster",
     "Part",
     "count_remarks",

@@ -5,29 +5,24 @@ Pure: the deployed state is the environment in the stack's template. Only the co
 package; constructs know no environment file.
 """
 
-from holdfast.updates.changes import POLICIES, Change, compare, policy_of, with_default_policies
-from holdfast.updates.metadata import METADATA_KEY, environment_metadata, environment_of
-from holdfast.updates.policies import Case, Edit, Effect, Policy
+from holdfast.updates.changes import POLICIES, Change, compare, with_default_policies
+from holdfast.updates.metadata import environment_metadata, environment_of
+from holdfast.updates.policies import Effect
 from holdfast.updates.reference import updates_text
 from holdfast.updates.refusals import ALLOW_REPLACEMENT, GuardProblem, guard
 from holdfast.updates.schema import becomes, settings
 
 __all__ = [
     "ALLOW_REPLACEMENT",
-    "METADATA_KEY",
     "POLICIES",
-    "Case",
     "Change",
-    "Edit",
     "Effect",
     "GuardProblem",
-    "Policy",
     "becomes",
     "compare",
     "environment_metadata",
     "environment_of",
     "guard",
-    "policy_of",
     "settings",
     "updates_text",
     "with_default_policies",

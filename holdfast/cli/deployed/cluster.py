@@ -38,18 +38,6 @@ def _gone(context: Context) -> CommandError:
     return CommandError(f"{what}; environment {name} is gone: holdfast up {name}, or another one: holdfast use ENV")
 
 
-def controller_group(context: Context) -> str:
-    cluster, _ = describe_cluster(context)
-    return next(
-        (
-            group["InstanceGroupName"]
-            for group in cluster.get("InstanceGroups", [])
-            if group.get("SlurmConfig", {}).get("NodeType") == "Controller"
-        ),
-        "",
-    )
-
-
 def controller_hostname(context: Context) -> str:
     """Return the controller's host name. Raises: CommandError: the cluster has none."""
     cluster, nodes = describe_cluster(context)

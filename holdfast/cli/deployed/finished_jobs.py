@@ -8,7 +8,7 @@ from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.deployed.slurm_jobs import accounting, last_lines_of
 from holdfast.cli.slurm import Failure, JobRecord, newest_first
 
-LINES = 3
+LINES, MOST_ENDED = 3, 20
 MOST_SHOWN = 3
 """Failed jobs whose last lines are read: each is a visit to the cluster."""
 
@@ -40,10 +40,10 @@ class JobRow:
     """What its last words mean where they mislead."""
 
 
-def ended_jobs(context: Context, *, since: str = "now-1days", most: int = 20) -> list[JobRow]:
-    """Jobs that ended since then: failed ones first, each newest first. Raises: CommandError."""
-    ended = (one for one in accounting(context, since=since) if one.has_ended)
-    return rows(context, newest_first(ended)[:most])
+def ended_jobs(context: Context) -> list[JobRow]:
+    """Jobs of the last day, at most 20: failed ones first, each newest first. Raises: CommandError."""
+    ended = (one for one in accounting(context, since="now-1days") if one.has_ended)
+    return rows(context, newest_first(ended)[:MOST_ENDED])
 
 
 def rows(context: Context, records: Iterable[JobRecord]) -> list[JobRow]:

@@ -5,15 +5,15 @@ from typing import Any
 
 from holdfast.importing.account.deployed import aws_client
 
+TIMEOUT_S = 10.0
 
-def live_counts(
-    *, cluster_name: str, region: str, client: Mapping[str, str] | None = None, timeout_s: float = 3.0
-) -> dict[str, int]:
+
+def live_counts(*, cluster_name: str, region: str, client: Mapping[str, str] | None = None) -> dict[str, int]:
     """Return group -> TargetCount of DescribeCluster; none where Karpenter scales, or AWS does not answer."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        asked = aws_client("sagemaker", region=region, arguments=client or {}, timeout_s=timeout_s)
+        asked = aws_client("sagemaker", region=region, arguments=client or {}, timeout_s=TIMEOUT_S)
         cluster = asked.describe_cluster(ClusterName=cluster_name)
     except (BotoCoreError, ClientError):
         return {}

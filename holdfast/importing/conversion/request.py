@@ -10,7 +10,6 @@ from typing import Any
 
 from holdfast.importing.draft import Draft, short
 
-PARTITION = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 LEGACY_KNOWN = frozenset(
     {
         "version",

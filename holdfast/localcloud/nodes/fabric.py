@@ -128,11 +128,10 @@ def listen_in(namespace: Path, *, address: str, port: int) -> socket.socket:
     return in_namespace(namespace, boot.CLONE_NEWNET, lambda: _listen_here(address, port))
 
 
-def connect_in(namespace: Path, *, address: str, port: int) -> socket.socket:
-    """Connect inside a network. Raises: OSError."""
-    connection = in_namespace(
-        namespace, boot.CLONE_NEWNET, lambda: socket.create_connection((address, port), CONNECT_S)
-    )
+def connect_in(namespace: Path, *, port: int) -> socket.socket:
+    """Connect to loopback inside a network. Raises: OSError."""
+    here = ("127.0.0.1", port)
+    connection = in_namespace(namespace, boot.CLONE_NEWNET, lambda: socket.create_connection(here, CONNECT_S))
     connection.settimeout(None)
     return connection
 

@@ -256,7 +256,7 @@ class Node:
     def connect(self, port: int) -> socket.socket:
         """Connect to a port of the node's loopback interface. Raises: OSError."""
         self._require_alive()
-        return connect_in(Path(f"/proc/{self.pid}/ns/net"), address="127.0.0.1", port=port)
+        return connect_in(Path(f"/proc/{self.pid}/ns/net"), port=port)
 
     def _command(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None, user: str | None, cwd: str, login: bool

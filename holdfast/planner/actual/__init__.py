@@ -1,8 +1,6 @@
 """Measured cost of failures, from events, compared with the plan."""
 
 from holdfast.planner.actual.calibration import (
-    Calibration,
-    Comparison,
     KnownValues,
     LearnedValues,
     PlanAgainstActual,
@@ -13,15 +11,12 @@ from holdfast.planner.actual.calibration import (
     ledger_total,
 )
 from holdfast.planner.actual.examples import example_run
-from holdfast.planner.actual.ledger import ACCOUNTS, Ledger, Stretch, ledgers
+from holdfast.planner.actual.ledger import ACCOUNTS, Stretch, ledgers
 
 __all__ = [
     "ACCOUNTS",
-    "Calibration",
-    "Comparison",
     "KnownValues",
     "LearnedValues",
-    "Ledger",
     "PlanAgainstActual",
     "Stretch",
     "calibrate",

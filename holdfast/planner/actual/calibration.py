@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 from holdfast.planner.actual.ledger import Books, Ledger
 from holdfast.planner.model import (
-    CONFIDENCE,
     RateEstimate,
     Scenario,
     Strategy,
@@ -85,7 +84,7 @@ class LearnedValues:
     ledgers: tuple[Ledger, ...]
 
 
-def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> LearnedValues:
+def learn(events: Iterable[Event]) -> LearnedValues:
     """Calibrate from events in any order, repeats included, in one pass."""
     reader, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
     for event in in_order(events):
@@ -95,17 +94,17 @@ def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned
         books.add(event)
     incidents = reader.incidents()
     seconds: dict[str, Sequence[float]] = {**_stage_seconds(incidents), **checkpoints.seconds}
-    estimates = {name: estimate_time(values, confidence=confidence) for name, values in seconds.items()}
+    estimates = {name: estimate_time(values) for name, values in seconds.items()}
     calibration = Calibration(
-        rate=estimate_rate(failures=_failures(incidents), instance_hours=hours.total(), confidence=confidence),
+        rate=estimate_rate(failures=_failures(incidents), instance_hours=hours.total()),
         stages={name: each for name in STAGES if (each := estimates[name]) is not None},
         injected=sum(each.injected_ns is not None for each in incidents),
     )
     return LearnedValues(calibration=calibration, ledgers=books.ledgers())
 
 
-def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Calibration:
-    return learn(events, confidence=confidence).calibration
+def calibrate(events: Iterable[Event]) -> Calibration:
+    return learn(events).calibration
 
 
 def _failures(incidents: Iterable[Incident]) -> int:

@@ -1,18 +1,16 @@
 """Scenarios, statistics, strategies, and three models of the cost of failures."""
 
 from holdfast.planner.model.errors import PlanError, check_target, require
-from holdfast.planner.model.first_order import cost_per_failure_h, first_order_goodput
+from holdfast.planner.model.first_order import first_order_goodput
 from holdfast.planner.model.renewal import Shares, goodput, shares
 from holdfast.planner.model.scenario import ASSUMED_WRITE_S, HOUR_S, Checkpoints, Failures, Scenario, Strategy
 from holdfast.planner.model.simulation import Estimate, Simulation, affordable_runs, simulate_work
-from holdfast.planner.model.statistics import CONFIDENCE, RateEstimate, TimeEstimate, estimate_rate, estimate_time
-from holdfast.planner.model.strategies import AssumedRate, assumed_rate, strategy_at
+from holdfast.planner.model.statistics import RateEstimate, TimeEstimate, estimate_rate, estimate_time
+from holdfast.planner.model.strategies import assumed_rate, strategy_at
 
 __all__ = [
     "ASSUMED_WRITE_S",
-    "CONFIDENCE",
     "HOUR_S",
-    "AssumedRate",
     "Checkpoints",
     "Estimate",
     "Failures",
@@ -26,7 +24,6 @@ __all__ = [
     "affordable_runs",
     "assumed_rate",
     "check_target",
-    "cost_per_failure_h",
     "estimate_rate",
     "estimate_time",
     "first_order_goodput",

@@ -37,7 +37,7 @@ class TimeEstimate:
         return self.low_s is not None and self.high_s is not None and self.low_s <= seconds <= self.high_s
 
 
-def estimate_rate(*, failures: int, instance_hours: float, confidence: float = CONFIDENCE) -> RateEstimate | None:
+def estimate_rate(*, failures: int, instance_hours: float) -> RateEstimate | None:
     """
     Rate of independent failures with Garwood's exact interval; None without instance-hours.
 
@@ -45,7 +45,7 @@ def estimate_rate(*, failures: int, instance_hours: float, confidence: float = C
     """
     if instance_hours <= 0:
         return None
-    low, high = garwood(failures, confidence=confidence)
+    low, high = garwood(failures)
     return RateEstimate(
         failures=failures,
         instance_hours=instance_hours,
@@ -55,16 +55,16 @@ def estimate_rate(*, failures: int, instance_hours: float, confidence: float = C
     )
 
 
-def garwood(count: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def garwood(count: int) -> tuple[float, float]:
     """Chi-square interval for a Poisson mean of which ``count`` was seen (Garwood, Biometrika 28, 1936)."""
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     upper_bound = count + 20 * math.sqrt(count + 1) + 40
     high = _bisect(lambda mean: _poisson_at_most(count, mean) - tail, 0.0, upper_bound)
     low = 0.0 if count == 0 else _bisect(lambda mean: tail - 1 + _poisson_at_most(count - 1, mean), 0.0, upper_bound)
     return low, high
 
 
-def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -> TimeEstimate | None:
+def estimate_time(seconds: Sequence[float]) -> TimeEstimate | None:
     """
     Mean of times with Student's interval; None without any time.
 
@@ -78,7 +78,7 @@ def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -
     if count == 1:
         return TimeEstimate(observations=1, mean_s=mean, low_s=None, high_s=None, percentile_90_s=percentile_90)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in seconds) / (count - 1))
-    half = student_quantile(0.75 + confidence / 4, count - 1) * spread / math.sqrt(count)
+    half = student_quantile(0.75 + CONFIDENCE / 4, count - 1) * spread / math.sqrt(count)
     return TimeEstimate(
         observations=count,
         mean_s=mean,

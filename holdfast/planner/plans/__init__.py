@@ -1,10 +1,9 @@
 """Plan of a cluster."""
 
-from holdfast.planner.plans.outlooks import CURVE_SIZES, Curve, Outlook, Plan, make_plan
+from holdfast.planner.plans.outlooks import CURVE_SIZES, Outlook, Plan, make_plan
 
 __all__ = [
     "CURVE_SIZES",
-    "Curve",
     "Outlook",
     "Plan",
     "make_plan",

@@ -1,6 +1,5 @@
 """One HTTP exchange with a deadline, also for a server that trickles its response."""
 
-import ssl
 import time
 import urllib.error
 import urllib.request
@@ -30,8 +29,6 @@ def exchange(
     body: Optional[bytes] = None,
     timeout_s: float,
     through_proxy: bool = True,
-    context: Optional[ssl.SSLContext] = None,
-    most_bytes: int = MOST_BYTES,
 ) -> Answer:
     """
     Send and receive; raises AwsError("Unreachable") without a complete response within ``timeout_s``.
@@ -40,21 +37,17 @@ def exchange(
 
     Args:
         through_proxy: Use the environment's proxies.
-        context: Default: the system's certificate authorities
-        most_bytes: Limit of the response. Default: 16 MiB
     """
     until = time.monotonic() + timeout_s
     request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310
     handlers: list[urllib.request.BaseHandler] = [] if through_proxy else [urllib.request.ProxyHandler({})]
-    if context is not None:
-        handlers.append(urllib.request.HTTPSHandler(context=context))
     try:
         opener = urllib.request.build_opener(_NoRedirect, *handlers)
         with opener.open(request, timeout=timeout_s) as answer:
-            return _answer(answer, status=answer.status, until=until, most_bytes=most_bytes)
+            return _answer(answer, status=answer.status, until=until)
     except urllib.error.HTTPError as error:
         with error:
-            return _answer(error, status=error.code, until=until, most_bytes=most_bytes)
+            return _answer(error, status=error.code, until=until)
     except (OSError, ValueError, ArithmeticError, urllib.error.URLError) as error:
         raise AwsError("Unreachable", f"{method} {url}: {getattr(error, 'reason', None) or error}") from None
     except Exception as error:  # noqa: BLE001 - http.client has errors of its own for answers that are none
@@ -68,12 +61,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _answer(answer: Any, *, status: int, until: float, most_bytes: int) -> Answer:
+def _answer(answer: Any, *, status: int, until: float) -> Answer:
     headers = {str(name).lower(): str(value) for name, value in answer.headers.items()}
-    return Answer(status=status, body=_read(answer, until=until, most_bytes=most_bytes), headers=headers)
+    return Answer(status=status, body=_read(answer, until=until), headers=headers)
 
 
-def _read(answer: Any, *, until: float, most_bytes: int) -> bytes:
+def _read(answer: Any, *, until: float) -> bytes:
     read = bytearray()
     while True:
         if time.monotonic() > until:
@@ -82,5 +75,5 @@ def _read(answer: Any, *, until: float, most_bytes: int) -> bytes:
         if not part:
             return bytes(read)
         read += part
-        if len(read) > most_bytes:
-            raise AwsError("Unreachable", f"the response exceeds {most_bytes} bytes")
+        if len(read) > MOST_BYTES:
+            raise AwsError("Unreachable", f"the response exceeds {MOST_BYTES} bytes")

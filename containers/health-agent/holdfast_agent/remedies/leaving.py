@@ -26,7 +26,6 @@ class Leaving:
         put_off: Ids that failed, and the time of the launcher's last report: a newer one may allow a retry.
         requeued: Tasks already requeued.
         abandoned: Ids of launchers told to exit, since the node is taken.
-        is_reported: The request was reported.
     """
 
     asked: "dict[str, str]" = field(default_factory=dict)
@@ -36,7 +35,6 @@ class Leaving:
     put_off: "dict[str, float]" = field(default_factory=dict)
     requeued: "list[str]" = field(default_factory=list)
     abandoned: "list[str]" = field(default_factory=list)
-    is_reported: bool = False
 
     def begin(
         self, jobs: Iterable[JobReport], *, incident: str, reason: str, host: str, urgent: bool = False

@@ -69,10 +69,6 @@ class JobSnapshots:
     def port(self) -> int:
         return self._snapshots.port
 
-    @property
-    def now_every(self) -> int:
-        return self._pace.every if self.needed else 0
-
     def held(self) -> list[tuple[int, int]]:
         return self._snapshots.held()
 

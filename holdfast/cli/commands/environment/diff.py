@@ -65,7 +65,7 @@ def _moved(before: Mapping[str, Any], desired: "Environment") -> list[str]:
     from holdfast.importing import count_remarks, live_counts
 
     client = from_environment().client_arguments() if desired.cloud == "embedded" else None
-    live = live_counts(cluster_name=desired.cluster_name, region=desired.region, client=client, timeout_s=10.0)
+    live = live_counts(cluster_name=desired.cluster_name, region=desired.region, client=client)
     return count_remarks(before, desired.model_dump(mode="json"), live)
 
 

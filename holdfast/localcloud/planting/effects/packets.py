@@ -23,18 +23,19 @@ _NESTED, _ERROR = 0x8000, 0x2
 _OWNED = 0x2
 _TABLE, _CHAIN = b"holdfast\0", b"lossy\0"
 _TIMEOUT_S = 5.0
+_LINK = "eth0"
 
 
 @contextlib.contextmanager
-def lossy_link(node: Node, *, link: str = "eth0") -> Iterator[str]:
+def lossy_link(node: Node) -> Iterator[str]:
     """Drop one in ``ONE_IN`` of the packets to the node; yield the description."""
     connection = in_network_of(node, lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER))
     try:
         connection.settimeout(_TIMEOUT_S)
-        connection.send(batch(link))
+        connection.send(batch(_LINK))
         for _ in range(3):
             _acknowledged(connection.recv(1 << 13))
-        yield f"one in {ONE_IN} at random, on {link}"
+        yield f"one in {ONE_IN} at random, on {_LINK}"
     finally:
         connection.close()
 

@@ -2,7 +2,6 @@
 
 import base64
 import ipaddress
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -218,10 +217,6 @@ def _contains(scope: TemplateScope, argument: Any) -> bool:
     return _text(value, where="Fn::Contains") in [str(item) for item in items]
 
 
-def _to_json(scope: TemplateScope, argument: Any) -> str:
-    return json.dumps(_resolve(scope, argument), separators=(",", ":"))
-
-
 _FUNCTIONS: dict[str, Callable[[TemplateScope, Any], Any]] = {
     "Ref": _ref,
     "Condition": _condition,
@@ -236,11 +231,9 @@ _FUNCTIONS: dict[str, Callable[[TemplateScope, Any], Any]] = {
     "Fn::If": _if,
     "Fn::ImportValue": lambda scope, name: scope.imported(str(_resolve(scope, name))),
     "Fn::Join": _join,
-    "Fn::Length": lambda scope, items: len(_resolve(scope, items)),
     "Fn::Not": lambda scope, items: not _truth(scope, items[0]),
     "Fn::Or": lambda scope, items: any(_truth(scope, item) for item in items),
     "Fn::Select": _select,
     "Fn::Split": _split,
     "Fn::Sub": _sub,
-    "Fn::ToJsonString": _to_json,
 }

@@ -57,8 +57,6 @@ def scope(**changed: Any) -> TemplateScope:
         ({"Fn::Cidr": ["10.0.0.0/16", 2, 8]}, ["10.0.0.0/24", "10.0.1.0/24"]),
         ({"Fn::ImportValue": {"Fn::Sub": "${Size}-vpc"}}, "imported-3-vpc"),
         ({"Fn::Contains": [["1", "2"], "2"]}, True),
-        ({"Fn::Length": {"Ref": "Names"}}, 2),
-        ({"Fn::ToJsonString": {"a": {"Ref": "Size"}}}, '{"a":"3"}'),
         ("x {{resolve:ssm:/p/q:3}} y", "x ssm=/p/q:3 y"),
         (
             {"Statement": [{"Condition": {"Bool": {"x": "y"}}, "Resource": {"Ref": "Bucket"}}]},
