@@ -73,7 +73,6 @@ def carrier(local: LocalSlots, **parts: Any) -> Carrier:
         "journal": Told(),
         "ending": Told(begun=False),
         "deadlines": SimpleNamespace(leave=0.0),
-        "view": lambda: Committed(generation=0, nodes=(7, 1)),
         "trouble": lambda _reason: None,
     }
     return Carrier(slots=local, **{**values, **parts})
@@ -85,7 +84,6 @@ def places_of(local: LocalSlots, **parts: Any) -> Places:
         "links": Told(),
         "ending": Told(begun=False),
         "tasks": Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
-        "view": committed,
         "receive": lambda _slot, _message: None,
     }
     return Places(options(), slots=local, **{**values, **parts})
@@ -109,12 +107,13 @@ def generations(local: LocalSlots, **parts: Any) -> Generations:
 @in_a_loop
 async def test_trouble_is_told_to_all_once_and_not_again_while_a_generation_is_wanted() -> None:
     links = Told(identity=7, incarnation=0)
-    made = generations(slots(), links=links)
+    local = slots()
+    made = generations(local, links=links)
 
     made.trouble("rank 0 is lost")
     made.trouble("rank 1 is lost")
 
-    assert made.requested == "rank 0 is lost"
+    assert local.requested == "rank 0 is lost"
     assert len([call for call in links.calls if call[0] == "broadcast"]) == 1
     made.close()
 
@@ -202,7 +201,8 @@ async def test_nobody_is_killed_for_a_generation_that_has_come() -> None:
     local = slots(ranks=1, spares=0)
     local[0].process, local[0].generation = Process(), 2  # type: ignore[assignment]
 
-    carrier(local, view=committed).leave(3, "rank 5 is lost")
+    local.view = committed()
+    carrier(local).leave(3, "rank 5 is lost")
     await asyncio.sleep(0.01)
 
     assert local[0].process.signals == []  # type: ignore[union-attr]
@@ -430,8 +430,8 @@ def test_a_rank_that_ends_well_after_a_loss_is_no_rank_that_others_wait_for(requ
     local, ending = slots(), Told(begun=False)
     parts: dict[str, Any] = {name: Told() for name in ("places", "keys", "watch", "judgement", "links", "record")}
     parts |= {name: Told() for name in ("journal", "settling", "departure", "building")}
-    generations = Told(requested=requested, view=committed())
-    ranks = Ranks(slots=local, ending=ending, generations=generations, max_restarts=1, **parts)  # type: ignore[arg-type]
+    local.requested, local.view = requested, committed()
+    ranks = Ranks(slots=local, ending=ending, generations=Told(), max_restarts=1, **parts)  # type: ignore[arg-type]
     slot, process = local[0], Told(has_message=False)
     slot.process, slot.rank, slot.generation, slot.speaks = process, 0, 2, True  # type: ignore[assignment]
     slot.progress = Progress(step=64, phase="other", total=400)

@@ -29,9 +29,7 @@ class Story:
 
         nothing = SimpleNamespace()
         generations = SimpleNamespace(
-            requested=requested,
             first=False,
-            view=OTHERS,
             left=lambda: self.left(),
             belongs_to=lambda view: belongs,
             agreement=SimpleNamespace(changed=lambda: None),
@@ -41,7 +39,13 @@ class Story:
         )
         self.ranks = Ranks(
             slots=Slots(  # type: ignore[arg-type]
-                node=1, learn=lambda step: None, checkpoint_step=0, warm=1, in_view=[object()] if has_rank else []
+                node=1,
+                view=OTHERS,
+                requested=requested,
+                learn=lambda step: None,
+                checkpoint_step=0,
+                warm=1,
+                in_view=[object()] if has_rank else [],
             ),
             generations=generations,  # type: ignore[arg-type]
             journal=SimpleNamespace(event=lambda kind, **detail: self.told.append(kind)),  # type: ignore[arg-type]

@@ -17,10 +17,12 @@ class Story:
         self.told: list[Any] = []
         self.announced: list[str] = []
         self.timers: list[Callable[[], None]] = []
-        self.now_s, self.spares, self.requested = 100.0, spares, ""
+        self.now_s, self.spares = 100.0, spares
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
-        self.view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
-        self.slots = SimpleNamespace(node=0, warm=0, asked=Asked(), in_process=True, some_finished=False)
+        view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
+        self.slots = SimpleNamespace(
+            node=0, warm=0, asked=Asked(), in_process=True, some_finished=False, view=view, requested=""
+        )
         self.ending = SimpleNamespace(begun=False, some_finished=False)
         links: Any = SimpleNamespace(broadcast=self.told.append, send=lambda node, what: self.told.append((node, what)))
         journal: Any = SimpleNamespace(tell=lambda _text: None)
@@ -31,20 +33,19 @@ class Story:
             links=links,
             journal=journal,
             ending=self.ending,  # type: ignore[arg-type]
-            view=lambda: self.view,
-            requested=lambda: self.requested,
             spares=lambda: self.spares,
             announce=self.announced.append,
             later=lambda _after_s, call: self.timers.append(call),
             clock=lambda: self.now_s,
         )
-        self.resizing.settled(self.view)
+        self.resizing.settled(self.slots.view)
 
     def has(self, size: int) -> None:
         """The job goes on at a size, with nobody that waits."""
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
-        self.view, self.spares = replace(self.view, generation=self.view.generation + 1, ranks=ranks), 0
-        self.resizing.settled(self.view)
+        view = self.slots.view
+        self.slots.view, self.spares = replace(view, generation=view.generation + 1, ranks=ranks), 0
+        self.resizing.settled(self.slots.view)
 
     def look(self) -> None:
         self.timers.pop(0)()
@@ -85,11 +86,11 @@ def test_of_three_wishes_at_once_the_last_one_is_left() -> None:
 
 def test_it_waits_for_a_recovery_to_end() -> None:
     story = Story()
-    story.requested = "rank 1 is lost"
+    story.slots.requested = "rank 1 is lost"
 
     story.resizing.ask(2)
     assert story.announced == []
-    story.requested = ""
+    story.slots.requested = ""
     story.look()
     assert len(story.announced) == 1
 

@@ -31,7 +31,6 @@ class Building:
 
     Args:
         replace: Starts a process in place of one that has no rank and is of no use.
-        requested: Reason for the next one; empty if none is requested.
         later: Calls something after so many seconds.
     """
 
@@ -44,8 +43,6 @@ class Building:
         ending: Ending,
         deadlines: Deadlines,
         replace: Callable[[LocalSlot], None],
-        view: Callable[[], View],
-        requested: Callable[[], str],
         later: Callable[[float, Callable[[], None]], object],
     ) -> None:
         self._slots = slots
@@ -54,8 +51,6 @@ class Building:
         self._ending = ending
         self._deadlines = deadlines
         self._replace = replace
-        self._view = view
-        self._requested = requested
         self._later = later
         self._trains = False
         """Whether the ranks of the view have been together for a while, and those here have done their first steps."""
@@ -81,19 +76,19 @@ class Building:
 
     def look(self) -> None:
         spares = [slot for slot in self._slots if slot.spare]
-        if self._trains and self._able and not self._requested():
+        if self._trains and self._able and not self._slots.requested:
             wished = [rank for ranks in self._wished.values() for rank in ranks]
             for rank in missing(wished, built=[(slot.built, slot.moves) for slot in spares]):
                 self._build_exactly(rank, spares, wished=wished)
             for slot in spares:
                 if slot.spare and slot.built < 0:
                     built = {slot.built for slot in self._slots}
-                    self._build(slot, to_build(self._view(), node=self._slots.node, built=built))
+                    self._build(slot, to_build(self._slots.view, node=self._slots.node, built=built))
         for node, ranks in list(self._wished.items()):
             there = [(slot.built, slot.moves) for slot in spares if _is_built(slot)]
             if not self._able or not missing(ranks, built=there):
                 del self._wished[node]
-                self._links.send(node, BuiltAt(generation=self._view().generation))
+                self._links.send(node, BuiltAt(generation=self._slots.view.generation))
 
     def cold(self, slot: LocalSlot, reason: str) -> None:
         if not self._cold:
@@ -109,12 +104,12 @@ class Building:
         self.look()
 
     def asked(self, node: int, message: BuildAt) -> None:
-        if message.generation == self._view().generation:
+        if message.generation == self._slots.view.generation:
             self._wished[node] = message.ranks
             self.look()
 
     def answered(self, node: int, message: BuiltAt) -> None:
-        if message.generation == self._view().generation and node in self._asked:
+        if message.generation == self._slots.view.generation and node in self._asked:
             self._asked.discard(node)
             if not self._asked:
                 self._then()
@@ -129,15 +124,15 @@ class Building:
             return
         self._asked, self._then = {*requests}, then
         for node, taken in requests.items():
-            self._links.send(node, BuildAt(generation=self._view().generation, ranks=taken))
-        self._later(self._deadlines.view, partial(self._waited, self._view().generation))
+            self._links.send(node, BuildAt(generation=self._slots.view.generation, ranks=taken))
+        self._later(self._deadlines.view, partial(self._waited, self._slots.view.generation))
 
     @property
     def _able(self) -> bool:
         return not (self._cold or self._ending.begun or self._slots.leaving or self._slots.quarantined)
 
     def _begin(self, generation: int) -> None:
-        view, here = self._view(), self._slots
+        view, here = self._slots.view, self._slots
         if generation != view.generation or self._ending.begun:
             return
         if here.in_view and here.known_step < view.resume_step + FIRST_STEPS:
@@ -147,7 +142,7 @@ class Building:
         self.look()
 
     def _waited(self, generation: int) -> None:
-        if generation == self._view().generation and self._asked:
+        if generation == self._slots.view.generation and self._asked:
             self._asked.clear()
             self._then()
 
@@ -163,7 +158,7 @@ class Building:
         ready, ranks_here = slot.ready, bool(self._slots.in_view)
         if rank < 0 or ready is None or not ready.buildable or (ready.buildable == "apart" and ranks_here):
             return
-        view = self._view()
+        view = self._slots.view
         done = max(view.resume_step, self._slots.known_step)
         slot.built = rank
         slot.send(Build(rank=rank, world_size=len(view.ranks), step=max(0, done - 1)))

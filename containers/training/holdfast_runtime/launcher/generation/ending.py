@@ -9,7 +9,6 @@ from holdfast_runtime.control import Deadlines, Stop
 from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Done, Links
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
-from holdfast_runtime.membership import View
 
 
 class Ending:
@@ -72,7 +71,7 @@ class Ending:
         if self._lost and not any(slot.alive for slot in self._slots.in_view):
             self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, where no state is left to go on from")
 
-    def finish_if_all_have(self, view: View) -> None:
+    def finish_if_all_have(self) -> None:
         if self._lost:
             self._end_if_lost()
             return
@@ -80,16 +79,16 @@ class Ending:
         if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
             self._finished.add(node)
             self._links.broadcast(Done(exit_code=0, reason="all ranks have finished"))
-        nodes = {item.slot.node for item in view.ranks}
+        nodes = {item.slot.node for item in self._slots.view.ranks}
         if nodes and nodes <= self._finished:
             self.end(0, "")
 
-    def peer_done(self, node: int, done: Done, *, view: View) -> None:
+    def peer_done(self, node: int, done: Done) -> None:
         if done.exit_code:
             self.end(done.exit_code, done.reason, tell=False)
             return
         self._finished.add(node)
-        self.finish_if_all_have(view)
+        self.finish_if_all_have()
 
     def depart(self, code: int, reason: str, *, at_once: bool = False) -> None:
         """

@@ -38,8 +38,6 @@ class Resizing:
         links: Links,
         journal: Journal,
         ending: Ending,
-        view: Callable[[], View],
-        requested: Callable[[], str],
         spares: Callable[[], int],
         announce: Callable[[str], None],
         later: Callable[[float, Callable[[], None]], object],
@@ -51,8 +49,6 @@ class Resizing:
         self._links = links
         self._journal = journal
         self._ending = ending
-        self._view = view
-        self._requested = requested
         self._spares = spares
         self._announce = announce
         self._later = later
@@ -106,12 +102,12 @@ class Resizing:
             self._later(LOOK_S, self._look_again)
 
     def _look(self) -> None:
-        view, now_s = self._view(), self._clock()
+        view, now_s = self._slots.view, self._clock()
         there = len(view.ranks) + self._slots.warm + self._spares()
         if there != self._there:
             self._there, self._since_s = there, now_s
         speaks = bool(view.ranks) and view.ranks[0].slot.node == self._slots.node
-        together = self._settled == view.generation != self._announced and not self._requested()
+        together = self._settled == view.generation != self._announced and not self._slots.requested
         ends = self._ending.begun or self._ending.some_finished or self._slots.some_finished
         if not (speaks and together and self._slots.in_process) or ends:
             return

@@ -14,8 +14,8 @@ from holdfast_common import kinds
 from holdfast_runtime import membership
 from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import Options
-from holdfast_runtime.membership import View
 from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness, is_of_use
 
 STEADY = 3.0
@@ -26,7 +26,6 @@ STEADY = 3.0
 class Asks:
     """Callbacks of the launcher."""
 
-    view: Callable[[], View]
     found: Callable[[int], None]
     lost: Callable[[], None]
     message: Callable[[membership.Message], None]
@@ -35,8 +34,9 @@ class Asks:
 
 
 class Witnessing:
-    def __init__(self, options: Options, *, links: Links, journal: Journal, asks: Asks) -> None:
+    def __init__(self, options: Options, *, slots: LocalSlots, links: Links, journal: Journal, asks: Asks) -> None:
         self._options = options
+        self._slots = slots
         self._links = links
         self._journal = journal
         self._asks = asks
@@ -62,11 +62,11 @@ class Witnessing:
 
     @property
     def votes(self) -> bool:
-        return 0 <= self.link.identity == self._asks.view().witness
+        return 0 <= self.link.identity == self._slots.view.witness
 
     @property
     def may_be_lost(self) -> int:
-        view, nodes = self._asks.view(), self._options.nodes
+        view, nodes = self._slots.view, self._options.nodes
         return max(0, sum(incarnation >= 0 for incarnation in view.nodes) + self.votes - (nodes // 2 + 1))
 
     def start(self) -> None:
@@ -81,13 +81,13 @@ class Witnessing:
     def installed(self) -> None:
         self.link.claim_changed()
         self._consider()
-        if self.votes or self._asks.view().witness < 0:
+        if self.votes or self._slots.view.witness < 0:
             self.say_what_may_be_lost()
         else:  # this launcher has just been told which memory to join
             self._loop.call_later(self._options.deadlines.heartbeat, self.say_what_may_be_lost)
 
     def say_what_may_be_lost(self) -> None:
-        nodes, view = self._options.nodes, self._asks.view()
+        nodes, view = self._options.nodes, self._slots.view
         if nodes == 1 or not view.generation:
             return
         text = f"quorum: tolerates the loss of {self.may_be_lost} of {nodes} launchers"
@@ -100,7 +100,7 @@ class Witnessing:
             self._journal.tell(text)
 
     def _claim(self) -> int | None:
-        view, me = self._asks.view(), self._options.node_rank
+        view, me = self._slots.view, self._options.node_rank
         if view.witness >= 0 and not self.link.has_forgotten(view.witness):
             return view.witness
         # One is enough to open another, and the next view tells the others which.
@@ -109,7 +109,7 @@ class Witnessing:
 
     def _found(self, identity: int) -> None:
         self._asks.found(identity)
-        if self._asks.view().generation:
+        if self._slots.view.generation:
             self._journal.tell("witness: connected")
         self._consider()
         self.say_what_may_be_lost()
@@ -132,7 +132,7 @@ class Witnessing:
             self._timer = self._loop.call_later(self._steady_s, self._ask)
 
     def _is_needed(self) -> bool:
-        identity, view = self.link.identity, self._asks.view()
+        identity, view = self.link.identity, self._slots.view
         return bool(view.generation) and identity >= 0 and view.witness != identity and not self.may_be_lost
 
     def _ask(self) -> None:

@@ -26,7 +26,6 @@ class Carrier:
         journal: Journal,
         ending: Ending,
         deadlines: Deadlines,
-        view: Callable[[], View],
         trouble: Callable[[str], None],
     ) -> None:
         self._slots = slots
@@ -36,7 +35,6 @@ class Carrier:
         self._journal = journal
         self._ending = ending
         self._deadlines = deadlines
-        self._view = view
         self._trouble = trouble
         self._loop = asyncio.get_running_loop()
 
@@ -69,7 +67,7 @@ class Carrier:
                 self._places.fill_later(slot)
 
     def _kill_those_that_stay(self, generation: int, passed: int = 1) -> None:
-        if self._view().generation >= generation or self._ending.begun:
+        if self._slots.view.generation >= generation or self._ending.begun:
             return
         hope = self._slots.in_process and self._slots.only_hope(reported=lambda slot: slot.ready is not None)
         if hope and passed < LAST_ONES:

@@ -46,7 +46,6 @@ class Departure:
 
     Args:
         least: Ranks that the job may go on with. Default: as many as it has
-        requested: Reason for the next one; empty if none is requested.
         voters: Votes on the next view that there would be without this launcher.
         build: Has spares of other nodes, of which there are so many, made ready for ranks, and calls something then.
             Default: they are
@@ -63,8 +62,6 @@ class Departure:
         ending: Ending,
         nodes: int,
         least: int = 0,
-        view: Callable[[], View],
-        requested: Callable[[], str],
         voters: Callable[[], int],
         failed: Callable[[], None],
         later: Callable[[float, Callable[[], None]], object],
@@ -77,8 +74,6 @@ class Departure:
         self._ending = ending
         self._nodes = nodes
         self._least = least
-        self._view = view
-        self._requested = requested
         self._voters = voters
         self._failed = failed
         self._later = later
@@ -96,8 +91,8 @@ class Departure:
         return sum(self._spares.values())
 
     def announce(self, reason: str, *, leaving: bool = False) -> None:
-        after_step = self._slots.known_step + STEPS_OF_NOTICE
-        message = HandOverAt(generation=self._view().generation, after_step=after_step, reason=reason, leaving=leaving)
+        after_step, generation = self._slots.known_step + STEPS_OF_NOTICE, self._slots.view.generation
+        message = HandOverAt(generation=generation, after_step=after_step, reason=reason, leaving=leaving)
         self._links.broadcast(message)
         self.announced(self._slots.node, message)
 
@@ -108,7 +103,7 @@ class Departure:
             self._asked = replace(self._asked, command=command, answer=answer)
             self._say(self._asked, "begun")
             return
-        if self._requested() and not self._hopeless():
+        if self._slots.requested and not self._hopeless():
             self._asked = asked
             self._say(asked, "begun", reason="after the recovery in progress")
             return
@@ -139,7 +134,7 @@ class Departure:
             self.warm_changed()
 
     def announced(self, node: int, message: HandOverAt) -> None:
-        if message.generation != self._view().generation:
+        if message.generation != self._slots.view.generation:
             return
         who = f"node {node} hands over its ranks" if message.leaving else "all ranks leave"
         self._journal.tell(f"{who} after step {message.after_step}: {message.reason}")
@@ -210,14 +205,14 @@ class Departure:
 
     def _leave(self) -> None:
         asked = self._asked
-        if asked is None or asked.announced or self._requested():
+        if asked is None or asked.announced or self._slots.requested:
             return
         if refusal := self._refusal():
             self._asked = None
             self._say(asked, "failed", reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
             return
         ranks = tuple(slot.rank for slot in self._slots.in_view)
-        self._asked = asked = replace(asked, ranks=ranks, announced=self._view().generation)
+        self._asked = asked = replace(asked, ranks=ranks, announced=self._slots.view.generation)
         self._slots.leaving = True
         self.warm_changed()
         self.announce(asked.command.reason, leaving=True)
@@ -229,7 +224,7 @@ class Departure:
         asked = self._asked
         if asked is None or not asked.announced or asked.left:
             return
-        there = {item.slot.node for item in self._view().ranks} | {
+        there = {item.slot.node for item in self._slots.view.ranks} | {
             node for node, ready in self._spares.items() if ready
         }
         if not there - self._others - {self._slots.node}:
@@ -238,11 +233,11 @@ class Departure:
 
     def _look(self) -> None:
         asked = self._asked
-        if asked is None or asked.left or self._ending.begun or self._view().generation != asked.announced:
+        if asked is None or asked.left or self._ending.begun or self._slots.view.generation != asked.announced:
             return
         self.stepped()
         still_s = self._clock() - self._step_s
-        if self._requested() or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
+        if self._slots.requested or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
             self._later(LOOK_S, self._look)
             return
         self._journal.say(f"hand-over: no step for {still_s:.1f} s, killing the ranks of this node")
@@ -254,7 +249,7 @@ class Departure:
     def _leave_behind(self, ended: Sequence[Process]) -> None:
         asked, there = self._asked, [slot.process for slot in self._slots.in_view]
         held = any(process in there for process in ended)
-        if asked is not None and held and not asked.left and self._view().generation == asked.announced:
+        if asked is not None and held and not asked.left and self._slots.view.generation == asked.announced:
             self.abandon("its processes do not end")
 
     def _hopeless(self) -> str:
@@ -268,7 +263,7 @@ class Departure:
         refusal = self._hopeless()
         if refusal:
             return refusal
-        view, held = self._view(), len(self._slots.in_view)
+        view, held = self._slots.view, len(self._slots.in_view)
         if not any(item.port for item in view.ranks):
             return "the ranks are not connected yet"
         needed = held if not self._least else held - (len(view.ranks) - self._least)
@@ -280,7 +275,7 @@ class Departure:
         return ""
 
     def _would_be_lost(self) -> int:
-        if any(item.slot.node != self._slots.node for item in self._view().ranks):
+        if any(item.slot.node != self._slots.node for item in self._slots.view.ranks):
             return 0  # replicas: the others have it
         return max(0, self._slots.known_step - max(0, self._slots.checkpoint_step))
 

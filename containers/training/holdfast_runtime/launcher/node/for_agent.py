@@ -12,7 +12,6 @@ from holdfast_runtime import control
 from holdfast_runtime.launcher.generation import Journal
 from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.ranks import DUMP_S, LocalSlots, kernel_state
-from holdfast_runtime.membership import View
 
 EVIDENCE = 400
 _JOBS = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
@@ -34,14 +33,12 @@ class ForAgent:
         departure: Departure,
         run: str,
         folder: Path | None,
-        view: Callable[[], View],
     ) -> None:
         self._slots = slots
         self._journal = journal
         self._departure = departure
         self._run = run
         self._folder = folder
-        self._view = view
         self._loop = asyncio.get_running_loop()
         self._job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "")
         self._task = os.environ.get("SLURM_JOB_ID", "")
@@ -53,7 +50,7 @@ class ForAgent:
             task=self._task,
             run=self._run,
             node=self._slots.node,
-            generation=self._view().generation,
+            generation=self._slots.view.generation,
             step=self._slots.known_step,
             spares=self._departure.spares,
             ranks=tuple(

@@ -81,17 +81,6 @@ class Generations:
         """No view of live processes was committed yet."""
 
     @property
-    def view(self) -> View:
-        if self._agreement is None:
-            return View(generation=0, nodes=(0,) * self._options.nodes)
-        return self._agreement.committed
-
-    @property
-    def requested(self) -> str:
-        """Reason for the next view; empty for none."""
-        return self._agreement.requested if self._agreement is not None else ""
-
-    @property
     def unanswered(self) -> list[int]:
         return self._agreement.awaited if self._agreement is not None else []
 
@@ -99,7 +88,7 @@ class Generations:
     def agreement(self) -> Agreement:
         if self._agreement is None:
             self._agreement = Agreement(
-                me=self._options.node_rank,
+                slots=self._slots,
                 size=self._options.nodes,
                 incarnation=self._links.incarnation,
                 identity=self._links.identity,
@@ -124,13 +113,14 @@ class Generations:
 
     def begin(self) -> None:
         self._prepared = True
-        if not self.view.generation:
+        if not self._slots.view.generation:
             self.agreement.trouble("the job begins")
             self.left()
 
     def forget(self) -> None:
         self.close()
         self._agreement = None
+        self._slots.view, self._slots.requested = View(generation=0, nodes=(0,) * self._options.nodes), ""
 
     def close(self) -> None:
         if self._agreement is not None:
@@ -150,21 +140,21 @@ class Generations:
         return self._slots.in_process
 
     def trouble(self, reason: str, *, planned: bool = False) -> None:
-        if self._ending.begun or self.requested or (self._slots.in_process and self._slots.some_finished):
+        if self._ending.begun or self._slots.requested or (self._slots.in_process and self._slots.some_finished):
             return
         self.note_trouble(planned=planned)
-        self._links.broadcast(Trouble(generation=self.view.generation, reason=reason, planned=planned))
+        self._links.broadcast(Trouble(generation=self._slots.view.generation, reason=reason, planned=planned))
         self.agreement.trouble(reason)
 
     def note_trouble(self, *, planned: bool = False) -> None:
-        if not self.requested:
+        if not self._slots.requested:
             self._troubled_s, self._planned = time.monotonic(), planned
             if self._options.sizes:
                 self._loop.call_later(SPARE_S, self._waited)
             self._record.troubled(planned=planned)
 
     def _waited(self) -> None:
-        if self.requested and self._has_waited:
+        if self._slots.requested and self._has_waited:
             self.agreement.changed()
 
     @property
@@ -173,8 +163,8 @@ class Generations:
 
     def left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
-        met = self._prepared or self.view.generation
-        if met and self.requested and not self._ending.begun and self._slots.all_left(first=self.first):
+        met = self._prepared or self._slots.view.generation
+        if met and self._slots.requested and not self._ending.begun and self._slots.all_left(first=self.first):
             host = self._options.peers.host
             self._record.left()
             self.agreement.ready(self._slots.status(incarnation=self._links.identity, host=host))
@@ -221,7 +211,7 @@ class Generations:
         )
 
     def _ask_for_a_vote(self) -> None:
-        if not self.belongs_to(self.view) and not self._witness.may_be_lost:
+        if not self.belongs_to(self._slots.view) and not self._witness.may_be_lost:
             self.trouble(f"node {self._slots.node} is back, and without its vote the next loss could not be survived")
 
     def _policy(self) -> Policy:

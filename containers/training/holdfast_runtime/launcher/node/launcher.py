@@ -38,7 +38,11 @@ class Launcher:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.slots = LocalSlots(
-            node=options.node_rank, ranks=options.processes, spares=options.spares, world_size=options.world_size
+            node=options.node_rank,
+            ranks=options.processes,
+            spares=options.spares,
+            world_size=options.world_size,
+            nodes=options.nodes,
         )
         self.journal = Journal(
             node=options.node_rank,
@@ -47,7 +51,7 @@ class Launcher:
             debug=options.log_debug,
             file=log_file(options),
             leads=self._leads,
-            answer=lambda: self.expansion.answer,
+            answer=options.expansion.answer,
         )
         self._loop = asyncio.get_running_loop()
         self.links = self._make_links()
@@ -97,7 +101,6 @@ class Launcher:
             links=self.links,
             ending=self.ending,
             tasks=self.tasks,
-            view=lambda: self.view,
             receive=lambda slot, message: self.ranks.receive(slot, message),
         )
         self.building = Building(
@@ -107,8 +110,6 @@ class Launcher:
             ending=self.ending,
             deadlines=options.deadlines,
             replace=self.places.replace,
-            view=lambda: self.view,
-            requested=lambda: self.requested,
             later=self._loop.call_later,
         )
         self.generations = self._make_generations()
@@ -146,15 +147,6 @@ class Launcher:
         )
 
     @property
-    def view(self) -> View:
-        return self.generations.view
-
-    @property
-    def requested(self) -> str:
-        """Reason for the next view; empty for none."""
-        return self.generations.requested
-
-    @property
     def forker_pid(self) -> int | None:
         """Of the process that forks ranks; None where there is none."""
         return self._processes.forker_pid
@@ -174,7 +166,7 @@ class Launcher:
         """Return Prometheus' text of this node."""
         slots = [slot for slot in self.slots if slot.alive]
         gauges = {
-            "generation": self.view.generation,
+            "generation": self.slots.view.generation,
             "local_ranks": sum(slot.rank >= 0 for slot in slots),
             "local_spares": sum(slot.rank < 0 and slot.ready is not None for slot in slots),
             "step": self.slots.known_step,
@@ -219,7 +211,7 @@ class Launcher:
             self.generations.begin()
 
     def _leads(self) -> bool:
-        me, up, view = self.options.node_rank, self.links.up, self.view
+        me, up, view = self.options.node_rank, self.links.up, self.slots.view
         if self.options.is_brought and not view.generation:
             return False  # the job that it joins has its leader
         named = [node for node, name in enumerate(view.nodes) if name >= 0]
@@ -230,10 +222,10 @@ class Launcher:
         return Expansion(
             self.options.expansion,
             token=self.options.token,
-            view=lambda: self.view,
             leads=self._leads,
-            up=lambda: self.links.up,
-            address=lambda: (self.options.peers.host, self.links.port),
+            slots=self.slots,
+            links=self.links,
+            host=self.options.peers.host,
             tell=self.journal.say,
         )
 
@@ -262,10 +254,10 @@ class Launcher:
     def _make_witness(self) -> Witnessing:
         return Witnessing(
             self.options,
+            slots=self.slots,
             links=self.links,
             journal=self.journal,
             asks=Asks(
-                view=lambda: self.view,
                 found=lambda identity: self.generations.witness_found(identity),
                 lost=lambda: self.generations.witness_lost(),
                 message=lambda message: self.generations.agreement.message(self.options.nodes, message),
@@ -297,7 +289,6 @@ class Launcher:
             journal=self.journal,
             ending=self.ending,
             deadlines=self.options.deadlines,
-            view=lambda: self.view,
             trouble=lambda reason: self.generations.trouble(reason),
         )
         return Generations(
@@ -322,9 +313,7 @@ class Launcher:
             ending=self.ending,
             nodes=self.options.nodes,
             least=min(self.options.world_sizes, default=0),
-            view=lambda: self.view,
-            requested=lambda: self.requested,
-            voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
+            voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.slots.view.witness >= 0),
             failed=lambda: self.places.fill_spares(),
             build=lambda *asked: self.building.for_others(*asked),
             later=self._loop.call_later,
@@ -338,8 +327,6 @@ class Launcher:
             links=self.links,
             journal=self.journal,
             ending=self.ending,
-            view=lambda: self.view,
-            requested=lambda: self.requested,
             spares=lambda: self.departure.spares,
             announce=self.departure.announce,
             later=self._loop.call_later,
@@ -353,7 +340,6 @@ class Launcher:
             departure=self.departure,
             run=options.run_id,
             folder=options.log_dir,
-            view=lambda: self.view,
         )
         return AgentLink(path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal)
 

@@ -92,7 +92,7 @@ class Peers:
         """Wait until the job can begin, or has begun without this launcher; False where too few came in time."""
         options = self._options
         began, enough_s = time.monotonic(), 0.0
-        while len(self._links.up) + 1 < options.nodes and not self._generations.view.generation:
+        while len(self._links.up) + 1 < options.nodes and not self._slots.view.generation:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._came.wait(), LOOK_S)
             self._came.clear()
@@ -109,7 +109,7 @@ class Peers:
         return True
 
     def restart(self) -> bool:
-        named = self._generations.view.generation and self._generations.belongs_to(self._generations.view)
+        named = self._slots.view.generation and self._generations.belongs_to(self._slots.view)
         if self._ending.begun or named or not self._beginnings:
             return False
         self._beginnings -= 1
@@ -133,7 +133,7 @@ class Peers:
     def down(self, node: int, why: str) -> None:
         if self._ending.has_finished(node) or self._ending.begun:
             return
-        view = self._generations.view
+        view = self._slots.view
         self._departure.down(node)
         left = view.generation > 0 and view.nodes[node] < 0
         if left:
@@ -148,7 +148,7 @@ class Peers:
 
     def receive(self, node: int, message: LinkMessage) -> None:
         if isinstance(message, Trouble):
-            if message.generation == self._generations.view.generation and not self._ending.begun:
+            if message.generation == self._slots.view.generation and not self._ending.begun:
                 self._generations.note_trouble(planned=message.planned)
                 self._generations.agreement.trouble(message.reason)
         elif isinstance(message, HandOverAt):
@@ -172,7 +172,7 @@ class Peers:
         elif isinstance(message, Keys | ChangeAt | ChangedAt):
             self._keys.from_launcher(message)
         elif isinstance(message, Done):
-            self._ending.peer_done(node, message, view=self._generations.view)
+            self._ending.peer_done(node, message)
         else:
             self._generations.agreement.message(node, message)  # type: ignore[arg-type]  # Beat never gets here
 

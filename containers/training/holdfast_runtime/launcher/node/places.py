@@ -28,7 +28,6 @@ class Places:
         links: Links,
         ending: Ending,
         tasks: Tasks,
-        view: Callable[[], View],
         receive: Callable[[LocalSlot, FromRank], None],
     ) -> None:
         self._options = options
@@ -37,7 +36,6 @@ class Places:
         self._links = links
         self._ending = ending
         self._tasks = tasks
-        self._view = view
         self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._prepared = asyncio.Event()
@@ -61,7 +59,7 @@ class Places:
         self._loop.call_later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
 
     def _fill_unless_busy(self, slot: LocalSlot, until_s: float) -> None:
-        resume_step = self._view().resume_step
+        resume_step = self._slots.view.resume_step
         steps = [other.progress.step if other.progress is not None else 0 for other in self._slots.in_view]
         if min(steps, default=resume_step + 1) > resume_step or time.monotonic() > until_s:
             self.fill(slot)
@@ -83,7 +81,7 @@ class Places:
 
     async def _start(self, slot: LocalSlot) -> None:
         await self._prepared.wait()
-        view = self._view()
+        view = self._slots.view
         first = view.ranks[0].slot.node if view.ranks else self._slots.node
         environment = variables(
             self._options,

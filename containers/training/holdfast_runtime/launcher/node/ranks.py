@@ -145,7 +145,7 @@ class Ranks:
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.generation > 0 or not self._slots.in_process, self._slots.known_step
         if rank >= 0 and slot.generation > 0 and not finished:
-            self._judgement.died(code, generation=self._generations.view.generation, step=step)
+            self._judgement.died(code, generation=self._slots.view.generation, step=step)
         being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
         killed_for = slot.killed_for
         left_early = code == 0 and slot.speaks and rank >= 0 and in_training and not finished
@@ -157,11 +157,11 @@ class Ranks:
         elif finished and code == 0:
             slot.finished = True
             self._end_if_apart()
-            self._ending.finish_if_all_have(self._generations.view)
+            self._ending.finish_if_all_have()
             self._generations.left()
         elif left_early:
             self._left_early(slot, rank=rank, step=step, total=total)
-        elif not self._slots.in_process and self._generations.requested:
+        elif not self._slots.in_process and self._slots.requested:
             self._generations.left()
         else:
             self._died(slot, rank=rank, how=how, killed_for=killed_for, in_training=in_training, step=step)
@@ -174,13 +174,13 @@ class Ranks:
         how = f"left run.steps after {step} of {total} steps and ended with exit code 0"
         self._early = f"rank {rank} of node {self._slots.node} {how}"
         self._journal.note(f"rank {rank} {how}")
-        if LOST in self._generations.requested:
-            self._ending.give_up(f"{self._generations.requested}; {self._early}, so the job cannot go on")
+        if LOST in self._slots.requested:
+            self._ending.give_up(f"{self._slots.requested}; {self._early}, so the job cannot go on")
             return
-        if self._generations.requested:
+        if self._slots.requested:
             self._end_if_apart("others go on")
             return
-        self._ending.finish_if_all_have(self._generations.view)
+        self._ending.finish_if_all_have()
         self._generations.left()
 
     async def unended(self, process: Process) -> None:
@@ -195,7 +195,7 @@ class Ranks:
             return
         held = f"process {process.pid} is in {kernel_state(process.pid)}"
         slot.killed_for = f"{held}; {slot.killed_for}" if slot.killed_for else held
-        if not self._slots.in_process and self._generations.requested:  # all begin again, and no loss is reported
+        if not self._slots.in_process and self._slots.requested:  # all begin again, and no loss is reported
             self._journal.say(f"rank {slot.rank} of node {self._slots.node} does not end after SIGKILL: {held}")
         if self._slots.in_process and process.has_device:
             slot.blocked = process
@@ -249,9 +249,9 @@ class Ranks:
             self._ending.notes.append(f"rank {slot.rank} of node {self._slots.node}: {ready.torn}")
         new, generations = slot.generation == 0, self._generations
         self._departure.warm_changed()
-        if ready.planned and not generations.requested and slot.rank >= 0:
+        if ready.planned and not self._slots.requested and slot.rank >= 0:
             generations.trouble(ready.reason, planned=True)
-        if generations.requested:
+        if self._slots.requested:
             came = new and not generations.first
             self._came_in_between |= came  # before the others hear of it: they may agree at once
             generations.left()
@@ -259,7 +259,7 @@ class Ranks:
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
             generations.trouble("all local ranks are ready")
-        elif ready.built < 0 and (not generations.belongs_to(generations.view) or (new and not self._slots.in_view)):
+        elif ready.built < 0 and (not generations.belongs_to(self._slots.view) or (new and not self._slots.in_view)):
             self._spare_ready()
 
     def installed(self, view: View) -> None:
@@ -286,7 +286,7 @@ class Ranks:
                 self._ending.lost_behind(slot, reason)
                 return
             self._all_come_again()
-        if rank >= 0 and in_training and not self._generations.requested:  # all that die of one fault count once
+        if rank >= 0 and in_training and not self._slots.requested:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)
         if self._deaths.too_many(in_place=slot.deaths):
             limit = f"--max-restarts allows {self._deaths.most} without progress in between"
@@ -311,7 +311,7 @@ class Ranks:
     def _fill(self, slot: LocalSlot) -> None:
         if self._slots.in_process:
             warm = any(other.ready is not None and other.rank < 0 for other in self._slots)
-            if self._generations.view.spares or warm:
+            if self._slots.view.spares or warm:
                 self._places.fill_later(slot)
             else:
                 self._places.fill(slot)

@@ -13,6 +13,7 @@ import pytest
 from holdfast_runtime.control import Progress
 from holdfast_runtime.launcher.node import Ranks
 from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import Slot, View
 
 PARTS = ("keys", "watch", "judgement", "links", "record", "settling", "departure", "building")
 
@@ -28,7 +29,8 @@ class Node:
             pid=os.getpid(), has_device=has_device, has_message=False, ended=False, kill=lambda *_: None
         )
         self.slots = LocalSlots(node=4, ranks=1, spares=1, world_size=2)
-        self.slots.in_process = True
+        self.slots.in_process, self.slots.requested = True, "it hangs"
+        self.slots.view = View(generation=3, nodes=(0,), spares=(Slot(4, 1),))
         self.rank, self.spare = self.slots
         self.rank.rank, self.rank.generation, self.rank.process = 2, 3, self.process
         self.rank.progress = Progress(step=7, phase="forward")
@@ -41,9 +43,7 @@ class Node:
         )
         parts["journal"] = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
         parts["ending"] = SimpleNamespace(begun=ends, some_finished=False)
-        parts["generations"] = SimpleNamespace(
-            view=SimpleNamespace(generation=3, spares=("one",)), requested="it hangs", trouble=anything, left=self._left
-        )
+        parts["generations"] = SimpleNamespace(trouble=anything, left=self._left)
         self.ranks = Ranks(**parts, max_restarts=3)
 
     def _left(self) -> None:
