@@ -24,8 +24,12 @@ class Told:
         self.calls: list[tuple[object, ...]] = []
         self.__dict__.update(values)
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *given, **named: self.calls.append((name, *given, *named.values()))
+    def __getattr__(self, name: str) -> Callable[..., list[Any]]:
+        def called(*given: object, **named: object) -> list[Any]:
+            self.calls.append((name, *given, *named.values()))
+            return []
+
+        return called
 
 
 @dataclass
@@ -73,7 +77,6 @@ def carrier(local: LocalSlots, **parts: Any) -> Carrier:
         "journal": Told(),
         "ending": Told(begun=False),
         "deadlines": SimpleNamespace(leave=0.0),
-        "trouble": lambda _reason: None,
     }
     return Carrier(slots=local, **{**values, **parts})
 
@@ -84,7 +87,6 @@ def places_of(local: LocalSlots, **parts: Any) -> Places:
         "links": Told(),
         "ending": Told(begun=False),
         "tasks": Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
-        "receive": lambda _slot, _message: None,
     }
     return Places(options(), slots=local, **{**values, **parts})
 
@@ -174,10 +176,8 @@ async def test_a_rank_that_is_in_the_view_is_told_its_place() -> None:
 @in_a_loop
 async def test_a_rank_that_died_while_it_was_chosen_is_the_reason_for_the_next_view() -> None:
     local, places = slots(), Told()
-    reasons: list[str] = []
 
-    carrier(local, places=places, trouble=reasons.append).give(committed(), mine=True)
-    await asyncio.sleep(0)
+    reasons = carrier(local, places=places).give(committed(), mine=True)
 
     assert reasons == ["rank 0 of node 0 died while it was chosen"]
     assert ("fill", local[0]) in places.calls
@@ -391,12 +391,11 @@ async def test_a_spare_that_has_its_model_once_it_has_a_rank_has_not_left_its_ge
 
 @in_a_loop
 async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_next_process_of_its_place() -> None:
-    local, troubles = slots(), list[str]()
+    local = slots()
     slot = local[0]
     slot.process, slot.rank = Process(), 0  # type: ignore[assignment]
 
-    carrier(local, trouble=troubles.append).give(committed(), mine=True)
-    await asyncio.sleep(0)
+    troubles = carrier(local).give(committed(), mine=True)
 
     assert (troubles, slot.generation) == ([], 0)
     assert slot.awaited is not None
@@ -405,7 +404,7 @@ async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_nex
 def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_back_to_it() -> None:
     local = slots()
     parts: dict[str, Any] = {name: Told() for name in ("places", "generations", "keys", "watch", "judgement", "links")}
-    parts |= {name: Told() for name in ("journal", "ending", "settling", "departure", "building")}
+    parts |= {name: Told() for name in ("journal", "ending", "settling", "departure", "building", "tasks")}
     ranks = Ranks(slots=local, record=Told(rank=0), max_restarts=1, **parts)  # type: ignore[arg-type]
     local.learn(44)
     local.go_on(replace(committed(), resume_step=42, lost_steps=2))
@@ -429,7 +428,7 @@ def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_bac
 def test_a_rank_that_ends_well_after_a_loss_is_no_rank_that_others_wait_for(requested: str, named: str) -> None:
     local, ending = slots(), Told(begun=False)
     parts: dict[str, Any] = {name: Told() for name in ("places", "keys", "watch", "judgement", "links", "record")}
-    parts |= {name: Told() for name in ("journal", "settling", "departure", "building")}
+    parts |= {name: Told() for name in ("journal", "settling", "departure", "building", "tasks")}
     local.requested, local.view = requested, committed()
     ranks = Ranks(slots=local, ending=ending, generations=Told(), max_restarts=1, **parts)  # type: ignore[arg-type]
     slot, process = local[0], Told(has_message=False)

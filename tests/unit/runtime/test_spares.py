@@ -35,7 +35,8 @@ class Story:
             agreement=SimpleNamespace(changed=lambda: None),
         )
         parts: dict[str, Any] = dict.fromkeys(
-            ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling", "building"], nothing
+            ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling", "building", "tasks"],
+            nothing,
         )
         self.ranks = Ranks(
             slots=Slots(  # type: ignore[arg-type]

@@ -17,7 +17,8 @@ class Story:
         self.told: list[Any] = []
         self.announced: list[str] = []
         self.timers: list[Callable[[], None]] = []
-        self.now_s, self.spares = 100.0, spares
+        self.now_s = 100.0
+        self.departure: Any = SimpleNamespace(spares=spares, announce=self.announced.append)
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
         view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
         self.slots = SimpleNamespace(
@@ -33,8 +34,7 @@ class Story:
             links=links,
             journal=journal,
             ending=self.ending,  # type: ignore[arg-type]
-            spares=lambda: self.spares,
-            announce=self.announced.append,
+            departure=self.departure,
             later=lambda _after_s, call: self.timers.append(call),
             clock=lambda: self.now_s,
         )
@@ -44,7 +44,8 @@ class Story:
         """The job goes on at a size, with nobody that waits."""
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
         view = self.slots.view
-        self.slots.view, self.spares = replace(view, generation=view.generation + 1, ranks=ranks), 0
+        self.slots.view = replace(view, generation=view.generation + 1, ranks=ranks)
+        self.departure.spares = 0
         self.resizing.settled(self.slots.view)
 
     def look(self) -> None:
@@ -109,7 +110,7 @@ def test_processes_that_come_and_go_are_no_growth() -> None:
     story = Story(size=3)
 
     for turn in range(10):
-        story.spares = turn % 2
+        story.departure.spares = turn % 2
         story.now_s += 0.7 * STEADY_S
         story.look()
 
@@ -122,7 +123,7 @@ def test_capacity_that_comes_for_five_seconds_and_goes_is_taken_once_each_time()
     for tick in range(120):
         story.now_s += 0.5
         if tick % 20 == 0:
-            story.spares = 1
+            story.departure.spares = 1
         elif tick % 20 == 10:
             story.has(3)  # it is lost with its rank
         before = len(story.announced)

@@ -5,21 +5,25 @@ decided is for `membership`.
 
 from holdfast_runtime.launcher.generation.agreement import PROPOSAL_PER_LAUNCHER_S, Agreement, Effects
 from holdfast_runtime.launcher.generation.building import Building
+from holdfast_runtime.launcher.generation.departure import Departure
 from holdfast_runtime.launcher.generation.ending import Ending
 from holdfast_runtime.launcher.generation.journal import Journal, describe_view, ranges
 from holdfast_runtime.launcher.generation.noticing import Notice
+from holdfast_runtime.launcher.generation.record import SILENT_AFTER_S, Record
 from holdfast_runtime.launcher.generation.resizing import Resizing
-from holdfast_runtime.launcher.generation.witnessing import Asks, Witnessing
+from holdfast_runtime.launcher.generation.witnessing import Witnessing
 
 __all__ = [
     "PROPOSAL_PER_LAUNCHER_S",
+    "SILENT_AFTER_S",
     "Agreement",
-    "Asks",
     "Building",
+    "Departure",
     "Effects",
     "Ending",
     "Journal",
     "Notice",
+    "Record",
     "Resizing",
     "Witnessing",
     "describe_view",

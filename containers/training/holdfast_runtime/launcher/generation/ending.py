@@ -2,11 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Deadlines, Stop
 from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.generation.record import Record
 from holdfast_runtime.launcher.links import Done, Links
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
 
@@ -14,10 +14,13 @@ from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
 class Ending:
     """End of this launcher."""
 
-    def __init__(self, *, slots: LocalSlots, links: Links, journal: Journal, deadlines: Deadlines) -> None:
+    def __init__(
+        self, *, slots: LocalSlots, links: Links, journal: Journal, record: Record, deadlines: Deadlines
+    ) -> None:
         self._slots = slots
         self._links = links
         self._journal = journal
+        self._record = record
         self._deadlines = deadlines
         self._loop = asyncio.get_running_loop()
         self._finished: set[int] = set()
@@ -29,10 +32,6 @@ class Ending:
         self.begun = self._signalled = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
-        self.on_finished: Callable[[], None] = lambda: None
-        """Called when all ranks of all nodes have finished, before the end begins."""
-        self.summary: Callable[[], str] = lambda: ""
-        """What became of the job in one line; empty where it never ran."""
 
     @property
     def some_finished(self) -> bool:
@@ -121,7 +120,7 @@ class Ending:
     def end(self, code: int, reason: str, *, tell: bool = True) -> None:
         if self.begun:
             return
-        summary = self.summary()
+        summary = self._record.summary()
         if summary:
             self._journal.tell(f"{'stopped' if code else 'finished'}: {summary}")
         if code:
@@ -130,7 +129,7 @@ class Ending:
             if tell:
                 self._links.broadcast(Done(exit_code=code, reason=reason))
         else:
-            self.on_finished()
+            self._record.finished()
         self._stop(code, reason, processes_code=code)
 
     def _stop(self, code: int, reason: str, *, processes_code: int) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from holdfast_runtime import membership
+from holdfast_runtime.launcher.generation.departure import Departure
 from holdfast_runtime.launcher.generation.ending import Ending
 from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Links, SizeAsked
@@ -24,7 +25,6 @@ class Resizing:
 
     Args:
         sizes: that are allowed, in ranks; none for a job that keeps its size.
-        announce: has all ranks leave after a common step, for this reason.
         later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
     """
@@ -38,8 +38,7 @@ class Resizing:
         links: Links,
         journal: Journal,
         ending: Ending,
-        spares: Callable[[], int],
-        announce: Callable[[str], None],
+        departure: Departure,
         later: Callable[[float, Callable[[], None]], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -49,8 +48,7 @@ class Resizing:
         self._links = links
         self._journal = journal
         self._ending = ending
-        self._spares = spares
-        self._announce = announce
+        self._departure = departure
         self._later = later
         self._clock = clock
         self._settled = self._announced = 0
@@ -103,7 +101,7 @@ class Resizing:
 
     def _look(self) -> None:
         view, now_s = self._slots.view, self._clock()
-        there = len(view.ranks) + self._slots.warm + self._spares()
+        there = len(view.ranks) + self._slots.warm + self._departure.spares
         if there != self._there:
             self._there, self._since_s = there, now_s
         speaks = bool(view.ranks) and view.ranks[0].slot.node == self._slots.node
@@ -120,4 +118,4 @@ class Resizing:
         )
         if size:
             self._announced = view.generation
-            self._announce(f"the job goes on with {size} ranks in place of {len(view.ranks)}")
+            self._departure.announce(f"the job goes on with {size} ranks in place of {len(view.ranks)}")

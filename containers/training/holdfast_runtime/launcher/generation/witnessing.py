@@ -7,8 +7,7 @@ memory, is named by the next view; where the loss of one more launcher would end
 
 import asyncio
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 from holdfast_common import kinds
 from holdfast_runtime import membership
@@ -22,24 +21,24 @@ STEADY = 3.0
 """Heartbeats that it has been in reach for before training is interrupted for its vote; twice as many each time."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asks:
-    """Callbacks of the launcher."""
+class Votes(Protocol):
+    """The agreement that the witness votes in."""
 
-    found: Callable[[int], None]
-    lost: Callable[[], None]
-    message: Callable[[membership.Message], None]
-    interrupt: Callable[[str], bool]
-    """Request another view for a reason. Return True if processes survive it, so that it costs them only a moment."""
+    def witness_found(self, identity: int) -> None: ...
+    def witness_lost(self) -> None: ...
+    def witness_message(self, message: membership.Message) -> None: ...
+    def interrupt(self, reason: str) -> bool:
+        """Request another view. Return True if processes survive it, so that it costs them only a moment."""
 
 
 class Witnessing:
-    def __init__(self, options: Options, *, slots: LocalSlots, links: Links, journal: Journal, asks: Asks) -> None:
+    def __init__(self, options: Options, *, slots: LocalSlots, links: Links, journal: Journal) -> None:
         self._options = options
         self._slots = slots
         self._links = links
         self._journal = journal
-        self._asks = asks
+        self._votes: Votes
+        """From the start on."""
         self._loop = asyncio.get_running_loop()
         self._steady_s = STEADY * options.deadlines.heartbeat
         self._timer: asyncio.TimerHandle | None = None
@@ -50,13 +49,13 @@ class Witnessing:
             token=options.token,
             deadlines=options.deadlines,
             handlers=WitnessHandlers(
-                address=lambda: find_witness(options.witness, nodes=options.nodes, environment=os.environ),
+                address=self._address,
                 claim=self._claim,
                 found=self._found,
                 lost=self._lost,
                 left=self._left,
-                message=asks.message,
-                refused=lambda why: journal.tell(f"witness: not used: {why}"),
+                message=self._message,
+                refused=self._refused,
             ),
         )
 
@@ -69,7 +68,8 @@ class Witnessing:
         view, nodes = self._slots.view, self._options.nodes
         return max(0, sum(incarnation >= 0 for incarnation in view.nodes) + self.votes - (nodes // 2 + 1))
 
-    def start(self) -> None:
+    def start(self, votes: Votes) -> None:
+        self._votes = votes
         if is_of_use(self._options.witness, nodes=self._options.nodes):
             self.link.start()
 
@@ -99,6 +99,15 @@ class Witnessing:
             self._reported = text
             self._journal.tell(text)
 
+    def _address(self) -> tuple[str, int] | None:
+        return find_witness(self._options.witness, nodes=self._options.nodes, environment=os.environ)
+
+    def _refused(self, why: str) -> None:
+        self._journal.tell(f"witness: not used: {why}")
+
+    def _message(self, message: membership.Message) -> None:
+        self._votes.witness_message(message)
+
     def _claim(self) -> int | None:
         view, me = self._slots.view, self._options.node_rank
         if view.witness >= 0 and not self.link.has_forgotten(view.witness):
@@ -108,7 +117,7 @@ class Witnessing:
         return OPEN if first and (view.generation or self._links.up) else None
 
     def _found(self, identity: int) -> None:
-        self._asks.found(identity)
+        self._votes.witness_found(identity)
         if self._slots.view.generation:
             self._journal.tell("witness: connected")
         self._consider()
@@ -117,12 +126,12 @@ class Witnessing:
     def _lost(self, why: str) -> None:
         self._journal.tell(f"witness: lost: {why}")
         self._journal.event(kinds.WITNESS_LOST, evidence=why)
-        self._asks.lost()
+        self._votes.witness_lost()
         self.say_what_may_be_lost()
 
     def _left(self) -> None:
         self._journal.tell("witness: the view names another registration, switching to it")
-        self._asks.lost()
+        self._votes.witness_lost()
 
     def _consider(self) -> None:
         if self._timer is not None:
@@ -136,5 +145,5 @@ class Witnessing:
         return bool(view.generation) and identity >= 0 and view.witness != identity and not self.may_be_lost
 
     def _ask(self) -> None:
-        if self._is_needed() and self._asks.interrupt("the witness is back, and without its vote no loss is survived"):
+        if self._is_needed() and self._votes.interrupt("the witness is back, and without its vote no loss is survived"):
             self._steady_s *= 2

@@ -61,14 +61,12 @@ class Handlers:
 class Links:
     """All links of this launcher."""
 
-    def __init__(
-        self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers, size: int = 1
-    ) -> None:
+    def __init__(self, identity: Identity, *, host: str, deadlines: Deadlines, size: int = 1) -> None:
         self._others = KnownLaunchers(identity)
         self._host = host
         self._port = 0
         self._deadlines = deadlines
-        self._handlers = handlers
+        self._handlers: Handlers
         self._links: dict[int, Link] = {}
         self._calls = Calls(
             call=self._call,
@@ -82,7 +80,7 @@ class Links:
             hello=self._hello,
             serve=self._serve,
             replace=self._replace,
-            stranger=handlers.stranger,
+            stranger=self._stranger,
             patience_s=lambda: self._beats.patience_s,
         )
         self._server: asyncio.Server | None = None
@@ -90,7 +88,7 @@ class Links:
         self._size = size
         self._known: tuple[Address, ...] = ()
         self._reach: OverlayDriver
-        """From the opening on."""
+        """As handlers, from the opening on."""
         self._beats = Heartbeats(
             links=lambda: self._links,
             beside=lambda: self._reach.beside(),
@@ -127,12 +125,13 @@ class Links:
         address = self._reach.address_of(node)
         return address[0] if address is not None else self._host
 
-    async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
+    async def open(self, *, port: int, known: tuple[Address, ...], handlers: Handlers) -> None:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
         door = listen(port=port)
         self._port = door.getsockname()[1]
         self._calls.own.add((self._host, self._port))
         self._known = known
+        self._handlers = handlers
         self._reach = self._make_reach()
         self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
         self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
@@ -241,6 +240,9 @@ class Links:
         self._reach = self._make_reach()
         for link in links:
             self._calls.dial((link.peer.host, link.peer.port))
+
+    def _stranger(self, text: str) -> None:
+        self._handlers.stranger(text)
 
     def _hello(self) -> Hello:
         return self._others.hello(host=self._host, port=self._port)

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable
 
 from holdfast_runtime import control
 from holdfast_runtime.control import Deadlines
@@ -26,7 +25,6 @@ class Carrier:
         journal: Journal,
         ending: Ending,
         deadlines: Deadlines,
-        trouble: Callable[[str], None],
     ) -> None:
         self._slots = slots
         self._places = places
@@ -35,7 +33,6 @@ class Carrier:
         self._journal = journal
         self._ending = ending
         self._deadlines = deadlines
-        self._trouble = trouble
         self._loop = asyncio.get_running_loop()
 
     def leave(self, generation: int, reason: str) -> None:
@@ -52,19 +49,23 @@ class Carrier:
         self._ending.forget_all()
         self._places.refill(view)
 
-    def give(self, view: View, *, mine: bool) -> None:
+    def give(self, view: View, *, mine: bool) -> list[str]:
         """
         Tell the local ranks their places.
 
         Args:
             mine: Whether the view gives ranks to this launcher, or takes some from it that give their state.
+
+        Returns:
+            Reasons for the next view: ranks that died meanwhile.
         """
-        for place, message in rank_views(view, node=self._slots.node) if mine else ():
-            self._give(message, place)
+        views = rank_views(view, node=self._slots.node) if mine else ()
+        died = [message.rank for place, message in views if not self._give(message, place)]
         self._keys.share()
         for slot in self._slots:
             if slot.rank < 0:
                 self._places.fill_later(slot)
+        return [f"rank {rank} of node {self._slots.node} died while it was chosen" for rank in died]
 
     def _kill_those_that_stay(self, generation: int, passed: int = 1) -> None:
         if self._slots.view.generation >= generation or self._ending.begun:
@@ -79,26 +80,26 @@ class Carrier:
                 self._journal.say(f"rank {slot.rank} has {late} and is killed{_last_report(slot)}")
                 slot.kill(f"it had {late}{_last_report(slot)}")
 
-    def _give(self, view: control.View, place: Slot) -> None:
-        """Tell a rank its place; one that died meanwhile is the reason for the next view."""
+    def _give(self, view: control.View, place: Slot) -> bool:
+        """Tell a rank its place; return False if it died meanwhile."""
         rank, slot = view.rank, self._slots[place.index]
         if rank < 0:
             if self._slots.place_of(slot, launcher=self._links.identity) == place:
                 slot.send(view)
-            return
+            return True
         if not slot.alive or self._slots.place_of(slot, launcher=self._links.identity) != place:
-            self._loop.call_soon(self._trouble, f"rank {rank} of node {self._slots.node} died while it was chosen")
             self._places.fill(slot)
-            return
+            return False
         if slot.generation == 0 and slot.ready is None:  # it has given way meanwhile, and the next one has not come yet
             slot.expect(view)
-            return
+            return True
         if slot.built >= 0 and (view.plan.source == "fresh" or not (slot.built == rank or slot.moves)):
             self._journal.note(f"replacing the spare that was built for rank {slot.built} by a new process")
             self._places.replace(slot)
             slot.expect(view)
-            return
+            return True
         slot.take(view)
+        return True
 
 
 def _last_report(slot: LocalSlot) -> str:

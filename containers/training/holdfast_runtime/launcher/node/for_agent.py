@@ -9,8 +9,7 @@ from tempfile import mkdtemp
 
 from holdfast_common import kinds, node_socket
 from holdfast_runtime import control
-from holdfast_runtime.launcher.generation import Journal
-from holdfast_runtime.launcher.node.departure import Departure
+from holdfast_runtime.launcher.generation import Departure, Journal
 from holdfast_runtime.launcher.ranks import DUMP_S, LocalSlots, kernel_state
 
 EVIDENCE = 400

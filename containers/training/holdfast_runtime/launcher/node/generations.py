@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from holdfast_runtime.launcher.generation import Agreement, Effects, Ending, Journal, Witnessing
+from holdfast_runtime.launcher.generation import SILENT_AFTER_S, Agreement, Effects, Ending, Journal, Record, Witnessing
 from holdfast_runtime.launcher.links import Links, Trouble
-from holdfast_runtime.launcher.node.record import SILENT_AFTER_S, Record
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
@@ -28,8 +27,8 @@ class Processes(Protocol):
     def restart(self, view: View) -> None:
         """Scripts that say nothing begin again."""
 
-    def give(self, view: View, *, mine: bool) -> None:
-        """Tell ranks that live through faults their places; ``mine`` where the view gives this launcher any."""
+    def give(self, view: View, *, mine: bool) -> list[str]:
+        """Tell live ranks their places, ``mine`` if any are here; return reasons for another view."""
 
 
 class Generations:
@@ -134,6 +133,9 @@ class Generations:
         if self._agreement is not None:
             self._agreement.witness_lost()
 
+    def witness_message(self, message: Message) -> None:
+        self.agreement.message(self._options.nodes, message)
+
     def interrupt(self, reason: str) -> bool:
         if self._slots.in_process and not self.first and not self._slots.leaving:
             self.trouble(reason)
@@ -198,7 +200,9 @@ class Generations:
         if any(item.port for item in view.ranks):
             self.first = self.agreement.patient = False
             self._judgement.installed(view, reason=self._why)
-        self._processes.give(view, mine=bool(mine) or any(item.slot.node == me for item in view.leavers))
+        here = bool(mine) or any(item.slot.node == me for item in view.leavers)
+        for reason in self._processes.give(view, mine=here):
+            self._loop.call_soon(self.trouble, reason)
         self._began(view)
 
     def _tell(self, view: View, before: Mapping[int, tuple[int, int]]) -> None:

@@ -12,18 +12,25 @@ from pathlib import Path
 
 from holdfast_common import EventLog, instance_id
 from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
-from holdfast_runtime.launcher.generation import Asks, Building, Ending, Journal, Notice, Resizing, Witnessing
+from holdfast_runtime.launcher.generation import (
+    Building,
+    Departure,
+    Ending,
+    Journal,
+    Notice,
+    Record,
+    Resizing,
+    Witnessing,
+)
 from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
 from holdfast_runtime.launcher.node.agent_link import AgentLink
 from holdfast_runtime.launcher.node.carrier import Carrier
-from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.for_agent import ForAgent
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.peers import Peers
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.ranks import Ranks
-from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.node.tasks import Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots, Processes, Program
@@ -33,16 +40,23 @@ from holdfast_runtime.membership import View
 
 
 class Launcher:
-    """The launcher of one node. Parts that need each other are called through it, once all of them are made."""
+    """The launcher of one node: makes its parts in the order in which they need each other, and starts what listens."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self._loop = asyncio.get_running_loop()
         self.slots = LocalSlots(
             node=options.node_rank,
             ranks=options.processes,
             spares=options.spares,
             world_size=options.world_size,
             nodes=options.nodes,
+        )
+        self.links = Links(
+            Identity(node=options.node_rank, run_id=options.run_id, token=options.token),
+            host=options.peers.host,
+            deadlines=options.deadlines,
+            size=options.nodes,
         )
         self.journal = Journal(
             node=options.node_rank,
@@ -53,46 +67,33 @@ class Launcher:
             leads=self._leads,
             answer=options.expansion.answer,
         )
-        self._loop = asyncio.get_running_loop()
-        self.links = self._make_links()
-        self.expansion = self._make_expansion()
-        self.ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
-        self.tasks = Tasks(ending=self.ending, journal=self.journal)
-        self.witness = self._make_witness()
-        self._keys = KeyRelay(slots=self.slots, links=self.links)
         instance = instance_id(os.environ)
         self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
-        self.ending.on_finished, self.ending.summary = self.record.finished, self.record.summary
-        self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
-        self.departure = self._make_departure()
-        self.resizing = self._make_resizing()
-        self._notice = Notice(
-            slots=self.slots,
-            ending=self.ending,
-            journal=self.journal,
-            elastic=bool(options.sizes),
-            alone=options.on_sigterm == "leave",
-            leave=self.departure.ask,
-            later=self._loop.call_later,
+        self.ending = Ending(
+            slots=self.slots, links=self.links, journal=self.journal, record=self.record, deadlines=options.deadlines
         )
-        self.agent_link = self._make_agent_link()
-        self._processes = self._make_processes()
-        self._watch = Watch(
-            slots=self.slots,
-            processes=self._processes,
-            journal=self.journal,
-            deadlines=options.deadlines,
-            trouble=lambda reason: self.generations.trouble(reason),
-            unended=lambda process: self.tasks.spawn(self.ranks.unended(process)),
-        )
-        self._judgement = Judgement(
+        self.tasks = Tasks(ending=self.ending, journal=self.journal)
+        self.expansion = Expansion(
+            options.expansion,
+            token=options.token,
             slots=self.slots,
             links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            nodes=options.nodes,
-            stop_s=options.deadlines.stop,
-            trouble=lambda reason: self.generations.trouble(reason),
+            host=options.peers.host,
+            leads=self._leads,
+            tell=self.journal.say,
+        )
+        self.witness = Witnessing(options, slots=self.slots, links=self.links, journal=self.journal)
+        self._keys = KeyRelay(slots=self.slots, links=self.links)
+        self._processes = Processes(
+            Program(
+                arguments=options.program,
+                module=options.module,
+                python=options.python,
+                preload=options.preload,
+                log_dir=options.log_dir,
+            ),
+            deadlines=options.deadlines,
+            on_forker_lost=self._forker_lost,
         )
         self.places = Places(
             options,
@@ -101,7 +102,6 @@ class Launcher:
             links=self.links,
             ending=self.ending,
             tasks=self.tasks,
-            receive=lambda slot, message: self.ranks.receive(slot, message),
         )
         self.building = Building(
             slots=self.slots,
@@ -112,7 +112,82 @@ class Launcher:
             replace=self.places.replace,
             later=self._loop.call_later,
         )
-        self.generations = self._make_generations()
+        self.departure = Departure(
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            nodes=options.nodes,
+            least=min(options.world_sizes, default=0),
+            building=self.building,
+            failed=self.places.fill_spares,
+            later=self._loop.call_later,
+        )
+        self.resizing = Resizing(
+            sizes=options.world_sizes,
+            processes=options.processes,
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            departure=self.departure,
+            later=self._loop.call_later,
+        )
+        self._notice = Notice(
+            slots=self.slots,
+            ending=self.ending,
+            journal=self.journal,
+            elastic=bool(options.sizes),
+            alone=options.on_sigterm == "leave",
+            leave=self.departure.ask,
+            later=self._loop.call_later,
+        )
+        agent = ForAgent(
+            slots=self.slots,
+            journal=self.journal,
+            departure=self.departure,
+            run=options.run_id,
+            folder=options.log_dir,
+        )
+        self.agent_link = AgentLink(
+            path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal
+        )
+        self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
+        self._watch = Watch(
+            slots=self.slots,
+            processes=self._processes,
+            journal=self.journal,
+            deadlines=options.deadlines,
+        )
+        self._judgement = Judgement(
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            nodes=options.nodes,
+            stop_s=options.deadlines.stop,
+        )
+        self.generations = Generations(
+            options,
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            witness=self.witness,
+            judgement=self._judgement,
+            processes=Carrier(
+                slots=self.slots,
+                places=self.places,
+                keys=self._keys,
+                links=self.links,
+                journal=self.journal,
+                ending=self.ending,
+                deadlines=options.deadlines,
+            ),
+            begins=self._generation_begins,
+            began=self._generation_began,
+            record=self.record,
+        )
         self.ranks = Ranks(
             slots=self.slots,
             places=self.places,
@@ -127,6 +202,7 @@ class Launcher:
             settling=self._settling,
             departure=self.departure,
             building=self.building,
+            tasks=self.tasks,
             max_restarts=options.max_restarts,
         )
         self.peers = Peers(
@@ -176,10 +252,19 @@ class Launcher:
     async def run(self) -> int:
         self._notice.listen()
         try:
-            await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
-            self.witness.start()
+            handlers = Handlers(
+                up=self.peers.up,
+                down=self.peers.down,
+                message=self.peers.receive,
+                taken=self.ending.give_up,
+                restart=self.peers.restart,
+                stranger=self.journal.say,
+                linked=self.peers.linked,
+            )
+            await self.links.open(port=self.options.peers.port, known=self.options.peers.known, handlers=handlers)
+            self.witness.start(self.generations)
             self.tasks.spawn(self._begin())
-            self.tasks.spawn(self._watch.run())
+            self.tasks.spawn(self._watch.run(trouble=self.generations.trouble, unended=self.ranks.unended))
             self.tasks.spawn(self.agent_link.run())
             code = await self.ending.exit_code
             if not code and self.options.metrics_file is not None:
@@ -207,7 +292,7 @@ class Launcher:
             self.journal.say(survival(submitted).sentence)
         if await self.peers.come():
             await preparing
-            self.places.prepared()
+            self.places.prepared(self.ranks)
             self.generations.begin()
 
     def _leads(self) -> bool:
@@ -218,130 +303,9 @@ class Launcher:
         found = (node for node in named if node == me or node in up or self.ending.has_finished(node))
         return next(found, me) == me
 
-    def _make_expansion(self) -> Expansion:
-        return Expansion(
-            self.options.expansion,
-            token=self.options.token,
-            leads=self._leads,
-            slots=self.slots,
-            links=self.links,
-            host=self.options.peers.host,
-            tell=self.journal.say,
-        )
-
     def _forker_lost(self, how: str) -> None:
         write = self.journal.note if self.ending.begun else self.journal.say
         write(f"{how}; restarting it")
-
-    def _make_links(self) -> Links:
-        options = self.options
-        return Links(
-            Identity(node=options.node_rank, run_id=options.run_id, token=options.token),
-            host=options.peers.host,
-            deadlines=options.deadlines,
-            size=options.nodes,
-            handlers=Handlers(
-                up=lambda peer: self.peers.up(peer),
-                down=lambda node, why: self.peers.down(node, why),
-                message=lambda node, message: self.peers.receive(node, message),
-                taken=lambda reason: self.ending.give_up(reason),
-                restart=lambda: self.peers.restart(),
-                stranger=self.journal.say,
-                linked=lambda node: self.peers.linked(node),
-            ),
-        )
-
-    def _make_witness(self) -> Witnessing:
-        return Witnessing(
-            self.options,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            asks=Asks(
-                found=lambda identity: self.generations.witness_found(identity),
-                lost=lambda: self.generations.witness_lost(),
-                message=lambda message: self.generations.agreement.message(self.options.nodes, message),
-                interrupt=lambda reason: self.generations.interrupt(reason),
-            ),
-        )
-
-    def _make_processes(self) -> Processes:
-        options = self.options
-        return Processes(
-            Program(
-                arguments=options.program,
-                module=options.module,
-                python=options.python,
-                preload=options.preload,
-                log_dir=options.log_dir,
-            ),
-            deadlines=options.deadlines,
-            on_exit=lambda *how: self.tasks.spawn(self.ranks.ended(*how)),
-            on_forker_lost=self._forker_lost,
-        )
-
-    def _make_generations(self) -> Generations:
-        carrier = Carrier(
-            slots=self.slots,
-            places=self.places,
-            keys=self._keys,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            deadlines=self.options.deadlines,
-            trouble=lambda reason: self.generations.trouble(reason),
-        )
-        return Generations(
-            self.options,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            witness=self.witness,
-            judgement=self._judgement,
-            processes=carrier,
-            begins=self._generation_begins,
-            began=self._generation_began,
-            record=self.record,
-        )
-
-    def _make_departure(self) -> Departure:
-        return Departure(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            nodes=self.options.nodes,
-            least=min(self.options.world_sizes, default=0),
-            voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.slots.view.witness >= 0),
-            failed=lambda: self.places.fill_spares(),
-            build=lambda *asked: self.building.for_others(*asked),
-            later=self._loop.call_later,
-        )
-
-    def _make_resizing(self) -> Resizing:
-        return Resizing(
-            sizes=self.options.world_sizes,
-            processes=self.options.processes,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            spares=lambda: self.departure.spares,
-            announce=self.departure.announce,
-            later=self._loop.call_later,
-        )
-
-    def _make_agent_link(self) -> AgentLink:
-        options = self.options
-        agent = ForAgent(
-            slots=self.slots,
-            journal=self.journal,
-            departure=self.departure,
-            run=options.run_id,
-            folder=options.log_dir,
-        )
-        return AgentLink(path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal)
 
     def _settled(self, view: View, reports: Mapping[int, Settled]) -> None:
         self.record.settled(view, reports)

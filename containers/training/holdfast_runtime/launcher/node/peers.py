@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Keys
-from holdfast_runtime.launcher.generation import Building, Ending, Journal, Resizing, Witnessing
+from holdfast_runtime.launcher.generation import Building, Departure, Ending, Journal, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import (
     AllSettled,
@@ -27,7 +27,6 @@ from holdfast_runtime.launcher.links import (
     Warm,
     identity_of,
 )
-from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.ranks import LocalSlots

@@ -3,19 +3,26 @@
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from typing import Protocol
 
 from holdfast_runtime.control import FromRank
 from holdfast_runtime.launcher.generation import Ending
 from holdfast_runtime.launcher.links import Links
 from holdfast_runtime.launcher.node.tasks import Tasks
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Processes
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, Processes
 from holdfast_runtime.launcher.settings import Options, master_port, variables
 from holdfast_runtime.membership import View
 
 REFILL_AFTER_S, REFILL_BY_S, LOOK_S = 0.5, 5.0, 0.1
 """A spare's place is filled again when the ranks here have done a step after the recovery that took it: at the earliest
 and the latest, and from one look to the next."""
+
+
+class Occupants(Protocol):
+    """Receives what becomes of the processes."""
+
+    def receive(self, slot: LocalSlot, message: FromRank) -> None: ...
+    def exited(self, process: Process, code: int, how: str) -> None: ...
 
 
 class Places:
@@ -28,7 +35,6 @@ class Places:
         links: Links,
         ending: Ending,
         tasks: Tasks,
-        receive: Callable[[LocalSlot, FromRank], None],
     ) -> None:
         self._options = options
         self._slots = slots
@@ -36,13 +42,15 @@ class Places:
         self._links = links
         self._ending = ending
         self._tasks = tasks
-        self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._prepared = asyncio.Event()
+        self._occupants: Occupants
+        """Once processes can be started."""
         self._port = 0
         """Where ranks of a script that makes its own groups meet in this generation."""
 
-    def prepared(self) -> None:
+    def prepared(self, occupants: Occupants) -> None:
+        self._occupants = occupants
         self._prepared.set()
 
     def fill(self, slot: LocalSlot) -> None:
@@ -94,14 +102,14 @@ class Places:
         )
         try:
             name = f"node{self._options.node_rank}-slot{slot.index}"
-            process = await self._processes.start(environment, name=name)
+            process = await self._processes.start(environment, name=name, on_exit=self._occupants.exited)
         finally:
             slot.starting = False
         slot.process = process
         slot.heard_s = time.monotonic()
         if self._ending.begun:
             process.kill()
-        await slot.listen(process, self._receive)
+        await slot.listen(process, self._occupants.receive)
 
 
 def _free_port() -> int:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from holdfast_common import kinds
 from holdfast_runtime import control
 from holdfast_runtime.control import Change, Cold, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
-from holdfast_runtime.launcher.generation import Building, Ending, Journal
+from holdfast_runtime.launcher.generation import Building, Departure, Ending, Journal, Record
 from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import Links, Warm
-from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.places import Places
-from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import ON_THE_WAY, Settling
+from holdfast_runtime.launcher.node.tasks import Tasks
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, kernel_state
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
@@ -65,6 +64,7 @@ class Ranks:
         settling: Settling,
         departure: Departure,
         building: Building,
+        tasks: Tasks,
         max_restarts: int,
     ) -> None:
         self._slots = slots
@@ -80,6 +80,7 @@ class Ranks:
         self._settling = settling
         self._departure = departure
         self._building = building
+        self._tasks = tasks
         self._deaths = Deaths(max_restarts)
         self._early = ""
         """Ranks that have ended well where others may be in their loop; empty for none."""
@@ -102,7 +103,8 @@ class Ranks:
             if message.phase == "forward" and self._ending.some_lost_behind:
                 self._go_on()
         elif isinstance(message, Raised):
-            self._judgement.raised(slot, message)
+            if reason := self._judgement.raised(slot, message):
+                self._generations.trouble(reason)
         elif isinstance(message, Survives):
             self._survives(message)
         elif isinstance(message, Hello):
@@ -127,6 +129,9 @@ class Ranks:
         self._slots.in_process = True
         self._links.broadcast(Warm())
         self._places.fill_spares()
+
+    def exited(self, process: Process, code: int, how: str) -> None:
+        self._tasks.spawn(self.ended(process, code, how))
 
     async def _last_words(self, slot: LocalSlot, process: Process) -> None:
         until_s = time.monotonic() + LAST_WORDS_S

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 
 from holdfast_runtime.control import Raised, Stop
 from holdfast_runtime.launcher.generation import Ending, Journal
@@ -27,14 +26,12 @@ class Judgement:
         ending: Ending,
         nodes: int,
         stop_s: float,
-        trouble: Callable[[str], None],
     ) -> None:
         self._slots = slots
         self._links = links
         self._journal = journal
         self._ending = ending
         self._stop_s = stop_s
-        self._trouble = trouble
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(budget=budget(nodes))
         self._refusals = Refusals()
@@ -42,7 +39,8 @@ class Judgement:
         self._own: list[Error] = []
         self._shown: set[tuple[int, str]] = set()
 
-    def raised(self, slot: LocalSlot, message: Raised) -> None:
+    def raised(self, slot: LocalSlot, message: Raised) -> str:
+        """Return the reason for another view; empty where the job ends."""
         place = self._slots.place_of(slot, launcher=self._links.identity)
         error = Error(
             step=message.step,
@@ -62,13 +60,13 @@ class Judgement:
         verdict = judged(self._ledger, error, world_size=self._slots.world_size)
         if verdict == "end":
             self._end(text, error)
-            return
+            return ""
         if error.where == "outside":
             self._ending.notes.append(text)
         elif verdict == "replace" and error.where != "after":
             slot.held = True
             self._loop.call_later(REPLACE_AFTER_S, self._replace, slot, slot.incarnation, text, error)
-        self._trouble(text)
+        return text
 
     def heard(self, error: Error) -> None:
         self._ledger = noted(self._ledger, error)

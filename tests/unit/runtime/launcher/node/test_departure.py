@@ -9,8 +9,8 @@ import pytest
 
 from holdfast_common import node_socket
 from holdfast_runtime.control import HandOver
+from holdfast_runtime.launcher.generation import Departure
 from holdfast_runtime.launcher.links import HandOverAt
-from holdfast_runtime.launcher.node import Departure
 from holdfast_runtime.membership import RankStatus, Slot, View
 
 COMMAND = node_socket.Command(id="1", command="hand-over", reason="Xid 79")
@@ -22,6 +22,7 @@ VIEW = View(
 class Links:
     def __init__(self) -> None:
         self.told: list[Any] = []
+        self.up = {0, 2}
 
     def broadcast(self, message: object) -> None:
         self.told.append(message)
@@ -55,7 +56,7 @@ class Story:
         self.slot, self.links = Told(), Links()
         self.answers: list[node_socket.Answer] = []
         self.now_s, self.timers = 100.0, []  # type: float, list[tuple[float, Callable[[], None]]]
-        self.voters, self.filled = 2, 0
+        self.filled = 0
         self.builds_at_once, self.built = True, lambda: None
         self.asked_for: tuple[list[int], dict[int, int]] | None = None
         self.slots = SimpleNamespace(
@@ -70,15 +71,14 @@ class Story:
             journal=SimpleNamespace(say=lambda _text: None, tell=lambda _text: None),  # type: ignore[arg-type]
             ending=self.ending,  # type: ignore[arg-type]
             nodes=3,
-            voters=lambda: self.voters,
             failed=self._failed,
             later=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
             clock=lambda: self.now_s,
-            build=self._build,
+            building=SimpleNamespace(for_others=self._build),  # type: ignore[arg-type]
         )
         self.departure.spares_of(2, changes.pop("spares", 1))
         for name, value in changes.items():
-            setattr(self.slots if hasattr(self.slots, name) else self, name, value)
+            setattr(next((part for part in (self.slots, self.links) if hasattr(part, name)), self), name, value)
 
     def ask(self, command: node_socket.Command = COMMAND) -> str:
         self.departure.ask(command, self.answers.append)
@@ -151,7 +151,7 @@ def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
     ("changes", "why"),
     [
         ({"spares": 0}, "0 warm processes on other nodes, 1 required"),
-        ({"voters": 1}, "1 votes would remain, 2 required"),
+        ({"up": {2}}, "1 votes would remain, 2 required"),
         ({"view": View(generation=1, nodes=(0, 0, 0))}, "not connected yet"),
     ],
 )

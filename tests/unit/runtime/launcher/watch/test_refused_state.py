@@ -38,7 +38,6 @@ def ended(*views: View) -> list[str]:
             ending=ending,
             nodes=2,
             stop_s=1.0,
-            trouble=lambda _reason: None,
         )
         for view in views:
             judgement.installed(view, reason="rank 1 is lost")

@@ -15,7 +15,7 @@ from holdfast_runtime.launcher.node import Ranks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import Slot, View
 
-PARTS = ("keys", "watch", "judgement", "links", "record", "settling", "departure", "building")
+PARTS = ("keys", "watch", "judgement", "links", "record", "settling", "departure", "building", "tasks")
 
 
 class Node:

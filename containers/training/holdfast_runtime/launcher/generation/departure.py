@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 
 from holdfast_common import node_socket
 from holdfast_runtime import control
-from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.launcher.generation.building import Building
+from holdfast_runtime.launcher.generation.ending import Ending
+from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import HandOverAt, Links, Settled, Spares
 from holdfast_runtime.launcher.ranks import LocalSlots, Process
 from holdfast_runtime.membership import View
@@ -46,9 +48,7 @@ class Departure:
 
     Args:
         least: Ranks that the job may go on with. Default: as many as it has
-        voters: Votes on the next view that there would be without this launcher.
-        build: Has spares of other nodes, of which there are so many, made ready for ranks, and calls something then.
-            Default: they are
+        failed: Called when this node keeps its ranks after all.
         later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
     """
@@ -62,10 +62,9 @@ class Departure:
         ending: Ending,
         nodes: int,
         least: int = 0,
-        voters: Callable[[], int],
+        building: Building,
         failed: Callable[[], None],
         later: Callable[[float, Callable[[], None]], object],
-        build: Callable[[Sequence[int], Mapping[int, int], Callable[[], None]], None] = lambda _r, _s, then: then(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._slots = slots
@@ -74,10 +73,9 @@ class Departure:
         self._ending = ending
         self._nodes = nodes
         self._least = least
-        self._voters = voters
+        self._building = building
         self._failed = failed
         self._later = later
-        self._build = build
         self._clock = clock
         self._asked: _Asked | None = None
         self._step, self._step_s, self._longest_s = 0, clock(), 0.0
@@ -201,7 +199,7 @@ class Departure:
         if asked.command.urgent:
             self._leave()
         else:
-            self._build([slot.rank for slot in self._slots.in_view], self._spares, self._leave)
+            self._building.for_others([slot.rank for slot in self._slots.in_view], self._spares, self._leave)
 
     def _leave(self) -> None:
         asked = self._asked
@@ -270,8 +268,9 @@ class Departure:
         if self.spares < needed:
             return f"{self.spares} warm processes on other nodes, {needed} required"
         majority = self._nodes // 2 + 1
-        if self._voters() < majority:
-            return f"{self._voters()} votes would remain, {majority} required"
+        voters = len(self._links.up) + (self._nodes % 2 == 0 and view.witness >= 0)
+        if voters < majority:
+            return f"{voters} votes would remain, {majority} required"
         return ""
 
     def _would_be_lost(self) -> int:
