@@ -4,6 +4,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from launcher_context import context
+
 from holdfast_runtime.control import Build, Deadlines, Ready
 from holdfast_runtime.launcher.generation import Building
 from holdfast_runtime.launcher.links import BuildAt, BuiltAt
@@ -44,13 +46,14 @@ class Story:
             else:
                 self.starts(slot)
         self.building = Building(
-            slots=self.slots,
+            context(
+                self.slots,
+                links=SimpleNamespace(send=lambda to, message: self.sent.append((to, message))),
+                journal=SimpleNamespace(tell=self.said.append),
+                ending=SimpleNamespace(begun=False),
+                timer=lambda after_s, call: self.timers.append((after_s, call)),
+            ),
             replace=self._replace,
-            links=SimpleNamespace(send=lambda to, message: self.sent.append((to, message))),  # type: ignore[arg-type]
-            journal=SimpleNamespace(tell=self.said.append),  # type: ignore[arg-type]
-            ending=SimpleNamespace(begun=False),  # type: ignore[arg-type]
-            deadlines=Deadlines(),
-            later=lambda after_s, call: self.timers.append((after_s, call)),
         )
 
     def starts(self, slot: LocalSlot) -> None:

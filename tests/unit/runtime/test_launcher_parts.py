@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_runtime.control import FROM_RANK, TO_RANK, Plan, Progress, Ready, View
 from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Ranks, Tasks
@@ -69,33 +70,25 @@ def committed(*, generation: int = 3, node: int = 7, incarnation: int = 0, port:
     return Committed(generation=generation, nodes=(node, 1), ranks=(rank,), sources=("memory",), donors=((),))
 
 
-def carrier(local: LocalSlots, **parts: Any) -> Carrier:
+def shared(local: LocalSlots, **parts: Any) -> Any:
+    values: dict[str, Any] = {"links": Told(identity=7, incarnation=0), "journal": Told(), "ending": Told(begun=False)}
+    return context(local, **{"options": options(), **values, **parts})
+
+
+def carrier(local: LocalSlots, *, places: Any = None) -> Carrier:
+    settings = SimpleNamespace(deadlines=SimpleNamespace(leave=0.0))
+    told: Any = Told()
+    return Carrier(shared(local, links=Told(identity=0), options=settings), places=places or told, keys=told)
+
+
+def places_of(local: LocalSlots, *, tasks: Any = None, ending: Any = None) -> Places:
+    tasks = tasks or Tasks(ending=Told(), journal=Told())  # type: ignore[arg-type]
+    processes: Any = Told()
+    return Places(shared(local, ending=ending or Told(begun=False)), processes=processes, tasks=tasks)
+
+
+def generations(local: LocalSlots, *, links: Any = None, **parts: Any) -> Generations:
     values: dict[str, Any] = {
-        "places": Told(),
-        "keys": Told(),
-        "links": Told(identity=0),
-        "journal": Told(),
-        "ending": Told(begun=False),
-        "deadlines": SimpleNamespace(leave=0.0),
-    }
-    return Carrier(slots=local, **{**values, **parts})
-
-
-def places_of(local: LocalSlots, **parts: Any) -> Places:
-    values: dict[str, Any] = {
-        "processes": Told(),
-        "links": Told(),
-        "ending": Told(begun=False),
-        "tasks": Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
-    }
-    return Places(options(), slots=local, **{**values, **parts})
-
-
-def generations(local: LocalSlots, **parts: Any) -> Generations:
-    values: dict[str, Any] = {
-        "links": Told(identity=7, incarnation=0),
-        "journal": Told(),
-        "ending": Told(begun=False),
         "witness": Told(link=Told(identity=-1), may_be_lost=1),
         "judgement": Told(),
         "processes": Told(),
@@ -103,7 +96,7 @@ def generations(local: LocalSlots, **parts: Any) -> Generations:
         "began": lambda _view: None,
         "record": Told(),
     }
-    return Generations(options(), slots=local, **{**values, **parts})
+    return Generations(shared(local, **({"links": links} if links else {})), **{**values, **parts})
 
 
 @in_a_loop
@@ -401,11 +394,15 @@ async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_nex
     assert slot.awaited is not None
 
 
+def ranks_of(local: LocalSlots, *, ending: Any = None, record: Any = None) -> Ranks:
+    names = ("places", "generations", "keys", "watch", "judgement", "settling", "departure", "building", "tasks")
+    parts: dict[str, Any] = {name: Told() for name in names}
+    return Ranks(shared(local, ending=ending or Told()), record=record or Told(), **parts)
+
+
 def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_back_to_it() -> None:
     local = slots()
-    parts: dict[str, Any] = {name: Told() for name in ("places", "generations", "keys", "watch", "judgement", "links")}
-    parts |= {name: Told() for name in ("journal", "ending", "settling", "departure", "building", "tasks")}
-    ranks = Ranks(slots=local, record=Told(rank=0), max_restarts=1, **parts)  # type: ignore[arg-type]
+    ranks = ranks_of(local, record=Told(rank=0))
     local.learn(44)
     local.go_on(replace(committed(), resume_step=42, lost_steps=2))
 
@@ -427,10 +424,8 @@ def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_bac
 )
 def test_a_rank_that_ends_well_after_a_loss_is_no_rank_that_others_wait_for(requested: str, named: str) -> None:
     local, ending = slots(), Told(begun=False)
-    parts: dict[str, Any] = {name: Told() for name in ("places", "keys", "watch", "judgement", "links", "record")}
-    parts |= {name: Told() for name in ("journal", "settling", "departure", "building", "tasks")}
     local.requested, local.view = requested, committed()
-    ranks = Ranks(slots=local, ending=ending, generations=Told(), max_restarts=1, **parts)  # type: ignore[arg-type]
+    ranks = ranks_of(local, ending=ending)
     slot, process = local[0], Told(has_message=False)
     slot.process, slot.rank, slot.generation, slot.speaks = process, 0, 2, True  # type: ignore[assignment]
     slot.progress = Progress(step=64, phase="other", total=400)

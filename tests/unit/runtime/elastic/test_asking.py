@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from launcher_context import context
+
 from holdfast_runtime.launcher.generation import Resizing
 from holdfast_runtime.launcher.links import SizeAsked
 from holdfast_runtime.membership import STEADY_S, Asked, RankStatus, Slot, View
@@ -28,14 +30,16 @@ class Story:
         links: Any = SimpleNamespace(broadcast=self.told.append, send=lambda node, what: self.told.append((node, what)))
         journal: Any = SimpleNamespace(tell=lambda _text: None)
         self.resizing = Resizing(
-            sizes=sizes,
-            processes=1,
-            slots=self.slots,  # type: ignore[arg-type]
-            links=links,
-            journal=journal,
-            ending=self.ending,  # type: ignore[arg-type]
+            context(
+                self.slots,
+                links=links,
+                journal=journal,
+                ending=self.ending,
+                timer=lambda _after_s, call: self.timers.append(call),
+                world_sizes=sizes,
+                processes=1,
+            ),
             departure=self.departure,
-            later=lambda _after_s, call: self.timers.append(call),
             clock=lambda: self.now_s,
         )
         self.resizing.settled(self.slots.view)

@@ -9,6 +9,7 @@ from holdfast_runtime.launcher.generation.departure import Departure
 from holdfast_runtime.launcher.generation.ending import Ending
 from holdfast_runtime.launcher.generation.journal import Journal, describe_view, ranges
 from holdfast_runtime.launcher.generation.noticing import Notice
+from holdfast_runtime.launcher.generation.part import Context, Part
 from holdfast_runtime.launcher.generation.record import SILENT_AFTER_S, Record
 from holdfast_runtime.launcher.generation.resizing import Resizing
 from holdfast_runtime.launcher.generation.witnessing import Witnessing
@@ -18,11 +19,13 @@ __all__ = [
     "SILENT_AFTER_S",
     "Agreement",
     "Building",
+    "Context",
     "Departure",
     "Effects",
     "Ending",
     "Journal",
     "Notice",
+    "Part",
     "Record",
     "Resizing",
     "Witnessing",

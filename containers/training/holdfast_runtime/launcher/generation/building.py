@@ -8,13 +8,11 @@ are then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
-from holdfast_runtime.control import Build, Deadlines
-from holdfast_runtime.launcher.generation.ending import Ending
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import BuildAt, BuiltAt, Links
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
+from holdfast_runtime.control import Build
+from holdfast_runtime.launcher.generation.part import Context, Part
+from holdfast_runtime.launcher.links import BuildAt, BuiltAt
+from holdfast_runtime.launcher.ranks import LocalSlot
 from holdfast_runtime.membership import View, missing, to_build, to_take
 
 AFTER_S = 1.0
@@ -25,33 +23,17 @@ DEATHS = 2
 """Of spares that were being built: another one is not tried."""
 
 
-class Building:
+class Building(Part):
     """
     One launcher's.
 
     Args:
         replace: Starts a process in place of one that has no rank and is of no use.
-        later: Calls something after so many seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        deadlines: Deadlines,
-        replace: Callable[[LocalSlot], None],
-        later: Callable[[float, Callable[[], None]], object],
-    ) -> None:
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._deadlines = deadlines
+    def __init__(self, context: Context, *, replace: Callable[[LocalSlot], None]) -> None:
+        super().__init__(context)
         self._replace = replace
-        self._later = later
         self._trains = False
         """Whether the ranks of the view have been together for a while, and those here have done their first steps."""
         self._cold = False
@@ -69,10 +51,10 @@ class Building:
         self._wished.clear()
         self._asked.clear()
         if not any(item.slot.node == self._slots.node for item in view.ranks):
-            self._later(AFTER_S, partial(self._begin, view.generation))
+            self._later(AFTER_S, self._begin, view.generation)
 
     def settled(self, view: View) -> None:
-        self._later(AFTER_S, partial(self._begin, view.generation))
+        self._later(AFTER_S, self._begin, view.generation)
 
     def look(self) -> None:
         spares = [slot for slot in self._slots if slot.spare]
@@ -125,7 +107,7 @@ class Building:
         self._asked, self._then = {*requests}, then
         for node, taken in requests.items():
             self._links.send(node, BuildAt(generation=self._slots.view.generation, ranks=taken))
-        self._later(self._deadlines.view, partial(self._waited, self._slots.view.generation))
+        self._later(self._deadlines.view, self._waited, self._slots.view.generation)
 
     @property
     def _able(self) -> bool:
@@ -136,7 +118,7 @@ class Building:
         if generation != view.generation or self._ending.begun:
             return
         if here.in_view and here.known_step < view.resume_step + FIRST_STEPS:
-            self._later(AFTER_S, partial(self._begin, generation))
+            self._later(AFTER_S, self._begin, generation)
             return
         self._trains = True
         self.look()
@@ -162,7 +144,7 @@ class Building:
         done = max(view.resume_step, self._slots.known_step)
         slot.built = rank
         slot.send(Build(rank=rank, world_size=len(view.ranks), step=max(0, done - 1)))
-        self._later(self._deadlines.start, partial(self._late, slot, slot.incarnation, rank))
+        self._later(self._deadlines.start, self._late, slot, slot.incarnation, rank)
 
     def _late(self, slot: LocalSlot, incarnation: int, rank: int) -> None:
         if slot.spare and slot.built == rank and slot.incarnation == incarnation and not _is_built(slot):

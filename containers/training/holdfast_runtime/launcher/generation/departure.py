@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from holdfast_common import node_socket
 from holdfast_runtime import control
 from holdfast_runtime.launcher.generation.building import Building
-from holdfast_runtime.launcher.generation.ending import Ending
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import HandOverAt, Links, Settled, Spares
-from holdfast_runtime.launcher.ranks import LocalSlots, Process
+from holdfast_runtime.launcher.generation.part import Context, Part
+from holdfast_runtime.launcher.links import HandOverAt, Settled, Spares
+from holdfast_runtime.launcher.ranks import Process
 from holdfast_runtime.membership import View
 
 HANDED_OVER = 75
@@ -42,40 +41,29 @@ class _Asked:
     """Whether the committed view has nothing of this node."""
 
 
-class Departure:
+class Departure(Part):
     """
     One launcher's part in its own hand-over and in those of others.
 
     Args:
-        least: Ranks that the job may go on with. Default: as many as it has
         failed: Called when this node keeps its ranks after all.
-        later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
     """
 
     def __init__(
         self,
+        context: Context,
         *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        nodes: int,
-        least: int = 0,
         building: Building,
         failed: Callable[[], None],
-        later: Callable[[float, Callable[[], None]], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._nodes = nodes
-        self._least = least
+        super().__init__(context)
+        self._nodes = self._options.nodes
+        self._least = min(self._options.world_sizes, default=0)
+        """Ranks that the job may go on with; 0 for as many as it has."""
         self._building = building
         self._failed = failed
-        self._later = later
         self._clock = clock
         self._asked: _Asked | None = None
         self._step, self._step_s, self._longest_s = 0, clock(), 0.0
@@ -242,7 +230,7 @@ class Departure:
         ended = [slot.process for slot in self._slots.in_view if slot.process is not None]
         for process in ended:
             process.kill()
-        self._later(UNENDED_S, lambda: self._leave_behind(ended))
+        self._later(UNENDED_S, self._leave_behind, ended)
 
     def _leave_behind(self, ended: Sequence[Process]) -> None:
         asked, there = self._asked, [slot.process for slot in self._slots.in_view]

@@ -6,50 +6,29 @@ generation has come together. Ranks leave as they do where a node gives its rank
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from holdfast_runtime import membership
 from holdfast_runtime.launcher.generation.departure import Departure
-from holdfast_runtime.launcher.generation.ending import Ending
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import Links, SizeAsked
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.generation.part import Context, Part
+from holdfast_runtime.launcher.links import SizeAsked
 from holdfast_runtime.membership import Asked, View
 
 LOOK_S = 0.5
 
 
-class Resizing:
+class Resizing(Part):
     """
     One launcher's part in it.
 
     Args:
-        sizes: that are allowed, in ranks; none for a job that keeps its size.
-        later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
     """
 
-    def __init__(
-        self,
-        *,
-        sizes: Sequence[int],
-        processes: int,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        departure: Departure,
-        later: Callable[[float, Callable[[], None]], object],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._sizes = tuple(sizes)
-        self._processes = processes
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
+    def __init__(self, context: Context, *, departure: Departure, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(context)
+        self._sizes, self._processes = self._options.world_sizes, self._options.processes
         self._departure = departure
-        self._later = later
         self._clock = clock
         self._settled = self._announced = 0
         """Generations."""

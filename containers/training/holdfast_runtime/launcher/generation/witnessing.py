@@ -11,10 +11,7 @@ from typing import Protocol
 
 from holdfast_common import kinds
 from holdfast_runtime import membership
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import Links
-from holdfast_runtime.launcher.ranks import LocalSlots
-from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.launcher.generation.part import Context, Part
 from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness, is_of_use
 
 STEADY = 3.0
@@ -31,23 +28,19 @@ class Votes(Protocol):
         """Request another view. Return True if processes survive it, so that it costs them only a moment."""
 
 
-class Witnessing:
-    def __init__(self, options: Options, *, slots: LocalSlots, links: Links, journal: Journal) -> None:
-        self._options = options
-        self._slots = slots
-        self._links = links
-        self._journal = journal
+class Witnessing(Part):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._votes: Votes
         """From the start on."""
-        self._loop = asyncio.get_running_loop()
-        self._steady_s = STEADY * options.deadlines.heartbeat
+        self._steady_s = STEADY * self._deadlines.heartbeat
         self._timer: asyncio.TimerHandle | None = None
         self._reported = ""
         self.link = WitnessLink(
-            run_id=options.run_id,
-            seat=options.nodes,
-            token=options.token,
-            deadlines=options.deadlines,
+            run_id=self._options.run_id,
+            seat=self._options.nodes,
+            token=self._options.token,
+            deadlines=self._deadlines,
             handlers=WitnessHandlers(
                 address=self._address,
                 claim=self._claim,
@@ -84,7 +77,7 @@ class Witnessing:
         if self.votes or self._slots.view.witness < 0:
             self.say_what_may_be_lost()
         else:  # this launcher has just been told which memory to join
-            self._loop.call_later(self._options.deadlines.heartbeat, self.say_what_may_be_lost)
+            self._later(self._deadlines.heartbeat, self.say_what_may_be_lost)
 
     def say_what_may_be_lost(self) -> None:
         nodes, view = self._options.nodes, self._slots.view
@@ -138,7 +131,7 @@ class Witnessing:
             self._timer.cancel()
             self._timer = None
         if self._is_needed():
-            self._timer = self._loop.call_later(self._steady_s, self._ask)
+            self._timer = self._later(self._steady_s, self._ask)
 
     def _is_needed(self) -> bool:
         identity, view = self.link.identity, self._slots.view

@@ -1,39 +1,21 @@
 """Carries generations to the processes of this node: out of the one that ends, and into the one that begins."""
 
-import asyncio
 import signal
 import time
 
 from holdfast_runtime import control
-from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.launcher.generation import Context, Part
 from holdfast_runtime.launcher.keys import KeyRelay
-from holdfast_runtime.launcher.links import Links
 from holdfast_runtime.launcher.node.places import Places
-from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, rank_views
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, rank_views
 from holdfast_runtime.membership import Slot, View
 
 
-class Carrier:
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        places: Places,
-        keys: KeyRelay,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        deadlines: Deadlines,
-    ) -> None:
-        self._slots = slots
+class Carrier(Part):
+    def __init__(self, context: Context, *, places: Places, keys: KeyRelay) -> None:
+        super().__init__(context)
         self._places = places
         self._keys = keys
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._deadlines = deadlines
-        self._loop = asyncio.get_running_loop()
 
     def leave(self, generation: int, reason: str) -> None:
         """Have all local ranks leave their collectives; who has not done it in time is killed."""
@@ -43,7 +25,7 @@ class Carrier:
                 slot.process.kill(signal.SIGTERM)
             elif slot.alive and slot.ready is None:
                 slot.send(control.Leave(generation=generation, reason=reason))
-        self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, generation)
+        self._later(self._deadlines.leave, self._kill_those_that_stay, generation)
 
     def restart(self, view: View) -> None:
         self._ending.forget_all()
@@ -72,7 +54,7 @@ class Carrier:
             return
         hope = self._slots.in_process and self._slots.only_hope(reported=lambda slot: slot.ready is not None)
         if hope and passed < LAST_ONES:
-            self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, generation, passed + 1)
+            self._later(self._deadlines.leave, self._kill_those_that_stay, generation, passed + 1)
             return
         for slot in self._slots.unresponsive() if self._slots.in_process else self._slots:
             if slot.process is not None:

@@ -5,10 +5,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from holdfast_runtime.launcher.generation import SILENT_AFTER_S, Agreement, Effects, Ending, Journal, Record, Witnessing
-from holdfast_runtime.launcher.links import Links, Trouble
-from holdfast_runtime.launcher.ranks import LocalSlots
-from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.launcher.generation import (
+    SILENT_AFTER_S,
+    Agreement,
+    Context,
+    Effects,
+    Part,
+    Record,
+    Witnessing,
+)
+from holdfast_runtime.launcher.links import Trouble
 from holdfast_runtime.launcher.watch import Judgement
 from holdfast_runtime.membership import Message, Policy, View
 
@@ -31,7 +37,7 @@ class Processes(Protocol):
         """Tell live ranks their places, ``mine`` if any are here; return reasons for another view."""
 
 
-class Generations:
+class Generations(Part):
     """
     One launcher's.
 
@@ -42,12 +48,8 @@ class Generations:
 
     def __init__(
         self,
-        options: Options,
+        context: Context,
         *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
         witness: Witnessing,
         judgement: Judgement,
         processes: Processes,
@@ -55,11 +57,7 @@ class Generations:
         began: Callable[[View], None],
         record: Record,
     ) -> None:
-        self._options = options
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
+        super().__init__(context)
         self._witness = witness
         self._judgement = judgement
         self._processes = processes
@@ -152,7 +150,7 @@ class Generations:
         if not self._slots.requested:
             self._troubled_s, self._planned = time.monotonic(), planned
             if self._options.sizes:
-                self._loop.call_later(SPARE_S, self._waited)
+                self._later(SPARE_S, self._waited)
             self._record.troubled(planned=planned)
 
     def _waited(self) -> None:
@@ -190,10 +188,10 @@ class Generations:
         self._tell(view, before)
         self._witness.installed()
         if not self.belongs_to(view) and not self._slots.leaving:
-            self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
+            self._later(VOTE_AFTER_S, self._ask_for_a_vote)
         self._record.installed(view)
         if not self._slots.in_process:
-            self._loop.call_later(SILENT_AFTER_S, self._record.silent)
+            self._later(SILENT_AFTER_S, self._record.silent)
             self._processes.restart(view)
             self._began(view)
             return

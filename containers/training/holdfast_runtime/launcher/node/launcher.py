@@ -14,6 +14,7 @@ from holdfast_common import EventLog, instance_id
 from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
 from holdfast_runtime.launcher.generation import (
     Building,
+    Context,
     Departure,
     Ending,
     Journal,
@@ -73,6 +74,14 @@ class Launcher:
             slots=self.slots, links=self.links, journal=self.journal, record=self.record, deadlines=options.deadlines
         )
         self.tasks = Tasks(ending=self.ending, journal=self.journal)
+        context = Context(
+            options=options,
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            later=self._loop.call_later,
+        )
         self.expansion = Expansion(
             options.expansion,
             token=options.token,
@@ -82,133 +91,46 @@ class Launcher:
             leads=self._leads,
             tell=self.journal.say,
         )
-        self.witness = Witnessing(options, slots=self.slots, links=self.links, journal=self.journal)
+        self.witness = Witnessing(context)
         self._keys = KeyRelay(slots=self.slots, links=self.links)
-        self._processes = Processes(
-            Program(
-                arguments=options.program,
-                module=options.module,
-                python=options.python,
-                preload=options.preload,
-                log_dir=options.log_dir,
-            ),
-            deadlines=options.deadlines,
-            on_forker_lost=self._forker_lost,
-        )
-        self.places = Places(
-            options,
-            slots=self.slots,
-            processes=self._processes,
-            links=self.links,
-            ending=self.ending,
-            tasks=self.tasks,
-        )
-        self.building = Building(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            deadlines=options.deadlines,
-            replace=self.places.replace,
-            later=self._loop.call_later,
-        )
-        self.departure = Departure(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            nodes=options.nodes,
-            least=min(options.world_sizes, default=0),
-            building=self.building,
-            failed=self.places.fill_spares,
-            later=self._loop.call_later,
-        )
-        self.resizing = Resizing(
-            sizes=options.world_sizes,
-            processes=options.processes,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            departure=self.departure,
-            later=self._loop.call_later,
-        )
-        self._notice = Notice(
-            slots=self.slots,
-            ending=self.ending,
-            journal=self.journal,
-            elastic=bool(options.sizes),
-            alone=options.on_sigterm == "leave",
-            leave=self.departure.ask,
-            later=self._loop.call_later,
-        )
-        agent = ForAgent(
-            slots=self.slots,
-            journal=self.journal,
-            departure=self.departure,
-            run=options.run_id,
-            folder=options.log_dir,
-        )
+        self._processes = self._make_processes()
+        self.places = Places(context, processes=self._processes, tasks=self.tasks)
+        self.building = Building(context, replace=self.places.replace)
+        self.departure = Departure(context, building=self.building, failed=self.places.fill_spares)
+        self.resizing = Resizing(context, departure=self.departure)
+        self._notice = Notice(context, leave=self.departure.ask)
+        agent = ForAgent(context, departure=self.departure)
         self.agent_link = AgentLink(
             path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal
         )
-        self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
-        self._watch = Watch(
-            slots=self.slots,
-            processes=self._processes,
-            journal=self.journal,
-            deadlines=options.deadlines,
-        )
-        self._judgement = Judgement(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            nodes=options.nodes,
-            stop_s=options.deadlines.stop,
-        )
+        self._settling = Settling(context, instance=instance, settled=self._settled)
+        self._watch = Watch(context, processes=self._processes)
+        self._judgement = Judgement(context)
         self.generations = Generations(
-            options,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
+            context,
             witness=self.witness,
             judgement=self._judgement,
-            processes=Carrier(
-                slots=self.slots,
-                places=self.places,
-                keys=self._keys,
-                links=self.links,
-                journal=self.journal,
-                ending=self.ending,
-                deadlines=options.deadlines,
-            ),
+            processes=Carrier(context, places=self.places, keys=self._keys),
             begins=self._generation_begins,
             began=self._generation_began,
             record=self.record,
         )
         self.ranks = Ranks(
-            slots=self.slots,
+            context,
             places=self.places,
             generations=self.generations,
             keys=self._keys,
             watch=self._watch,
             judgement=self._judgement,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
             record=self.record,
             settling=self._settling,
             departure=self.departure,
             building=self.building,
             tasks=self.tasks,
-            max_restarts=options.max_restarts,
         )
         self.peers = Peers(
-            options,
-            slots=self.slots,
-            links=self.links,
+            context,
+            places=self.places,
             generations=self.generations,
             witness=self.witness,
             keys=self._keys,
@@ -217,9 +139,6 @@ class Launcher:
             departure=self.departure,
             resizing=self.resizing,
             building=self.building,
-            journal=self.journal,
-            ending=self.ending,
-            warm=self.ranks.warm,
         )
 
     @property
@@ -307,6 +226,17 @@ class Launcher:
         write = self.journal.note if self.ending.begun else self.journal.say
         write(f"{how}; restarting it")
 
+    def _make_processes(self) -> Processes:
+        options = self.options
+        program = Program(
+            arguments=options.program,
+            module=options.module,
+            python=options.python,
+            preload=options.preload,
+            log_dir=options.log_dir,
+        )
+        return Processes(program, deadlines=options.deadlines, on_forker_lost=self._forker_lost)
+
     def _settled(self, view: View, reports: Mapping[int, Settled]) -> None:
         self.record.settled(view, reports)
         self.agent_link.changed()
@@ -316,7 +246,7 @@ class Launcher:
 
     def _generation_begins(self, view: View) -> None:
         if any(item.port for item in view.ranks):
-            self.ranks.warm()  # who comes back in the middle of an agreement hears of the view first
+            self.places.warm()  # who comes back in the middle of an agreement hears of the view first
         self._keys.begin(view)
         self._watch.installed(view)
         self.resizing.installed(view)

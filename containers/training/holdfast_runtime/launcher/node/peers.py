@@ -3,11 +3,17 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Keys
-from holdfast_runtime.launcher.generation import Building, Departure, Ending, Journal, Resizing, Witnessing
+from holdfast_runtime.launcher.generation import (
+    Building,
+    Context,
+    Departure,
+    Part,
+    Resizing,
+    Witnessing,
+)
 from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import (
     AllSettled,
@@ -18,7 +24,6 @@ from holdfast_runtime.launcher.links import (
     Done,
     HandOverAt,
     LinkMessage,
-    Links,
     RaisedAt,
     Settled,
     SizeAsked,
@@ -28,9 +33,8 @@ from holdfast_runtime.launcher.links import (
     identity_of,
 )
 from holdfast_runtime.launcher.node.generations import Generations
+from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.settling import Settling
-from holdfast_runtime.launcher.ranks import LocalSlots
-from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
 from holdfast_runtime.overlay import Member
 
@@ -42,20 +46,11 @@ GRACE_S = 10.0
 """Once enough launchers are there, how long the job waits for the others before it begins."""
 
 
-class Peers:
-    """
-    As one launcher sees them.
-
-    Args:
-        warm: Called when processes of another launcher live through faults.
-    """
-
+class Peers(Part):
     def __init__(
         self,
-        options: Options,
+        context: Context,
         *,
-        slots: LocalSlots,
-        links: Links,
         generations: Generations,
         witness: Witnessing,
         keys: KeyRelay,
@@ -64,13 +59,9 @@ class Peers:
         departure: Departure,
         resizing: Resizing,
         building: Building,
-        journal: Journal,
-        ending: Ending,
-        warm: Callable[[], None],
+        places: Places,
     ) -> None:
-        self._options = options
-        self._slots = slots
-        self._links = links
+        super().__init__(context)
         self._generations = generations
         self._witness = witness
         self._keys = keys
@@ -79,10 +70,7 @@ class Peers:
         self._departure = departure
         self._resizing = resizing
         self._building = building
-        self._journal = journal
-        self._ending = ending
-        self._warm = warm
-        self._loop = asyncio.get_running_loop()
+        self._places = places
         self._beginnings = BEGINNINGS
         self._came = asyncio.Event()
         """A launcher is in reach that was not."""
@@ -113,7 +101,7 @@ class Peers:
             return False
         self._beginnings -= 1
         self._generations.forget()
-        self._loop.call_later(self._options.deadlines.start, self._expect_company)
+        self._later(self._deadlines.start, self._expect_company)
         return True
 
     def up(self, member: Member) -> None:
@@ -167,7 +155,7 @@ class Peers:
         elif isinstance(message, RaisedAt):
             self._judgement.heard(message.error)
         elif isinstance(message, Warm):
-            self._warm()
+            self._places.warm()
         elif isinstance(message, Keys | ChangeAt | ChangedAt):
             self._keys.from_launcher(message)
         elif isinstance(message, Done):
@@ -177,4 +165,4 @@ class Peers:
 
     def _expect_company(self) -> None:
         if not self._links.up and not self._ending.begun:
-            self._ending.give_up(f"no launcher accepted this one again within {self._options.deadlines.start:g} s")
+            self._ending.give_up(f"no launcher accepted this one again within {self._deadlines.start:g} s")

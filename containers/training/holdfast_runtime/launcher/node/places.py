@@ -6,11 +6,11 @@ import time
 from typing import Protocol
 
 from holdfast_runtime.control import FromRank
-from holdfast_runtime.launcher.generation import Ending
-from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.links import Warm
 from holdfast_runtime.launcher.node.tasks import Tasks
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, Processes
-from holdfast_runtime.launcher.settings import Options, master_port, variables
+from holdfast_runtime.launcher.ranks import LocalSlot, Process, Processes
+from holdfast_runtime.launcher.settings import master_port, variables
 from holdfast_runtime.membership import View
 
 REFILL_AFTER_S, REFILL_BY_S, LOOK_S = 0.5, 5.0, 0.1
@@ -25,24 +25,11 @@ class Occupants(Protocol):
     def exited(self, process: Process, code: int, how: str) -> None: ...
 
 
-class Places:
-    def __init__(
-        self,
-        options: Options,
-        *,
-        slots: LocalSlots,
-        processes: Processes,
-        links: Links,
-        ending: Ending,
-        tasks: Tasks,
-    ) -> None:
-        self._options = options
-        self._slots = slots
+class Places(Part):
+    def __init__(self, context: Context, *, processes: Processes, tasks: Tasks) -> None:
+        super().__init__(context)
         self._processes = processes
-        self._links = links
-        self._ending = ending
         self._tasks = tasks
-        self._loop = asyncio.get_running_loop()
         self._prepared = asyncio.Event()
         self._occupants: Occupants
         """Once processes can be started."""
@@ -64,7 +51,7 @@ class Places:
         self.fill(slot)
 
     def fill_later(self, slot: LocalSlot) -> None:
-        self._loop.call_later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
+        self._later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
 
     def _fill_unless_busy(self, slot: LocalSlot, until_s: float) -> None:
         resume_step = self._slots.view.resume_step
@@ -72,12 +59,20 @@ class Places:
         if min(steps, default=resume_step + 1) > resume_step or time.monotonic() > until_s:
             self.fill(slot)
         else:
-            self._loop.call_later(LOOK_S, self._fill_unless_busy, slot, until_s)
+            self._later(LOOK_S, self._fill_unless_busy, slot, until_s)
 
     def fill_spares(self) -> None:
         for slot in self._slots:
             if slot.rank < 0:
                 self.fill(slot)
+
+    def warm(self) -> None:
+        """Start spares: processes of this job live through faults. Announced before any message about a view."""
+        if self._slots.in_process:
+            return
+        self._slots.in_process = True
+        self._links.broadcast(Warm())
+        self.fill_spares()
 
     def refill(self, view: View) -> None:
         one = self._options.nodes == 1

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from holdfast_common import kinds
 from holdfast_runtime import control
 from holdfast_runtime.control import Change, Cold, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
-from holdfast_runtime.launcher.generation import Building, Departure, Ending, Journal, Record
+from holdfast_runtime.launcher.generation import Building, Context, Departure, Part, Record
 from holdfast_runtime.launcher.keys import KeyRelay
-from holdfast_runtime.launcher.links import Links, Warm
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.settling import ON_THE_WAY, Settling
 from holdfast_runtime.launcher.node.tasks import Tasks
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, kernel_state
+from holdfast_runtime.launcher.ranks import LocalSlot, Process, kernel_state
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
 
@@ -47,41 +46,34 @@ class Deaths:
         return self.count > self.most or in_place > self.most
 
 
-class Ranks:
+class Ranks(Part):
     def __init__(
         self,
+        context: Context,
         *,
-        slots: LocalSlots,
         places: Places,
         generations: Generations,
         keys: KeyRelay,
         watch: Watch,
         judgement: Judgement,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
         record: Record,
         settling: Settling,
         departure: Departure,
         building: Building,
         tasks: Tasks,
-        max_restarts: int,
     ) -> None:
-        self._slots = slots
+        super().__init__(context)
         self._places = places
         self._generations = generations
         self._keys = keys
         self._watch = watch
         self._judgement = judgement
-        self._links = links
-        self._journal = journal
-        self._ending = ending
         self._record = record
         self._settling = settling
         self._departure = departure
         self._building = building
         self._tasks = tasks
-        self._deaths = Deaths(max_restarts)
+        self._deaths = Deaths(self._options.max_restarts)
         self._early = ""
         """Ranks that have ended well where others may be in their loop; empty for none."""
         self._goes_on = ""
@@ -108,7 +100,7 @@ class Ranks:
         elif isinstance(message, Survives):
             self._survives(message)
         elif isinstance(message, Hello):
-            self.warm()
+            self._places.warm()
         elif isinstance(message, Ready):
             self._ready(slot, message)
             self._building.look()
@@ -121,14 +113,6 @@ class Ranks:
         if message != self._slots.survives:
             self._slots.survives = message
             self._journal.tell(f"state in memory: {message.sentence}")
-
-    def warm(self) -> None:
-        """Start spares: processes of this job live through faults. Announced before any message about a view."""
-        if self._slots.in_process:
-            return
-        self._slots.in_process = True
-        self._links.broadcast(Warm())
-        self._places.fill_spares()
 
     def exited(self, process: Process, code: int, how: str) -> None:
         self._tasks.spawn(self.ended(process, code, how))

@@ -4,27 +4,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from holdfast_runtime.control import Deadlines, StoppedProcesses, is_stopped
-from holdfast_runtime.launcher.generation import Journal
-from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, Process, Processes, is_blocked
+from holdfast_runtime.control import StoppedProcesses, is_stopped
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, Process, Processes, is_blocked
 from holdfast_runtime.membership import View
 from holdfast_runtime.patience import Limits, Pace, ProgressReport, hang, moved, paused, silence_s
 
 
-class Watch:
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        processes: Processes,
-        journal: Journal,
-        deadlines: Deadlines,
-    ) -> None:
-        self._slots = slots
+class Watch(Part):
+    def __init__(self, context: Context, *, processes: Processes) -> None:
+        super().__init__(context)
         self._processes = processes
-        self._journal = journal
-        self._deadlines = deadlines
-        self._stopped = StoppedProcesses(deadlines.frozen)
+        self._stopped = StoppedProcesses(self._deadlines.frozen)
         self._pace = Pace()
 
     @property

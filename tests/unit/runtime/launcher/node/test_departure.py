@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_common import node_socket
 from holdfast_runtime.control import HandOver
@@ -66,13 +67,16 @@ class Story:
         self.ending = SimpleNamespace(begun=False, some_finished=False, depart=self._depart)
         self.departed: tuple[int, str] | None = None
         self.departure = Departure(
-            slots=self.slots,  # type: ignore[arg-type]
-            links=self.links,  # type: ignore[arg-type]
-            journal=SimpleNamespace(say=lambda _text: None, tell=lambda _text: None),  # type: ignore[arg-type]
-            ending=self.ending,  # type: ignore[arg-type]
-            nodes=3,
+            context(
+                self.slots,
+                links=self.links,
+                journal=SimpleNamespace(say=lambda _text: None, tell=lambda _text: None),
+                ending=self.ending,
+                timer=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
+                nodes=3,
+                world_sizes=(),
+            ),
             failed=self._failed,
-            later=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
             clock=lambda: self.now_s,
             building=SimpleNamespace(for_others=self._build),  # type: ignore[arg-type]
         )

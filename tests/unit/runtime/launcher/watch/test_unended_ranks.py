@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_runtime.control import Progress
 from holdfast_runtime.launcher.node import Ranks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import Slot, View
 
-PARTS = ("keys", "watch", "judgement", "links", "record", "settling", "departure", "building", "tasks")
+PARTS = ("keys", "watch", "judgement", "record", "settling", "departure", "building", "tasks")
 
 
 class Node:
@@ -36,15 +37,14 @@ class Node:
         self.rank.progress = Progress(step=7, phase="forward")
         anything: Callable[..., None] = lambda *_given, **_named: None  # noqa: E731
         parts: dict[str, Any] = {name: SimpleNamespace(died=anything, warm_changed=anything) for name in PARTS}
-        parts["slots"] = self.slots
         parts["places"] = SimpleNamespace(
             fill=lambda slot: self.filled.append(("now", slot.index)),
             fill_later=lambda slot: self.filled.append(("later", slot.index)),
         )
-        parts["journal"] = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
-        parts["ending"] = SimpleNamespace(begun=ends, some_finished=False)
+        journal = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
+        ending = SimpleNamespace(begun=ends, some_finished=False)
         parts["generations"] = SimpleNamespace(trouble=anything, left=self._left)
-        self.ranks = Ranks(**parts, max_restarts=3)
+        self.ranks = Ranks(context(self.slots, journal=journal, ending=ending, max_restarts=3), **parts)
 
     def _left(self) -> None:
         self.left += self.slots.all_left(first=False)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from launcher_context import context
 
 from holdfast_common import EventLog
 from holdfast_runtime.control import Deadlines, Phase, Progress, Ready, Survives
@@ -43,10 +44,8 @@ class World:
         journal = Journal(node=0, as_json=False, events=EventLog.from_environment(source="job"))
         journal.say = lambda text, **_facts: self.reported.append(text)  # type: ignore[method-assign]
         self.watch = Watch(
-            slots=self.slots,
+            context(self.slots, journal=journal),
             processes=None,  # type: ignore[arg-type]
-            journal=journal,
-            deadlines=Deadlines(),
         )
 
     def steps(self, patch: pytest.MonkeyPatch, *, seconds: float) -> None:
