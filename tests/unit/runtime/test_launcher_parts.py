@@ -91,7 +91,7 @@ def generations(local: LocalSlots, *, links: Any = None, **parts: Any) -> Genera
     values: dict[str, Any] = {
         "witness": Told(link=Told(identity=-1), may_be_lost=1),
         "judgement": Told(),
-        "processes": Told(),
+        "carrier": Told(),
         "begins": lambda _view: None,
         "began": lambda _view: None,
         "record": Told(),
@@ -131,13 +131,13 @@ async def test_nothing_is_said_of_the_local_ranks_before_processes_can_be_starte
 @in_a_loop
 async def test_ranks_that_live_through_faults_are_given_the_view_and_others_are_restarted() -> None:
     for in_process, expected in ((True, "give"), (False, "restart")):
-        processes = Told()
+        carrying = Told()
         begun: list[Committed] = []
-        made = generations(slots(in_process=in_process), processes=processes, begins=begun.append)
+        made = generations(slots(in_process=in_process), carrier=carrying, begins=begun.append)
 
         made.install(committed())
 
-        assert [call[0] for call in processes.calls] == [expected]
+        assert [call[0] for call in carrying.calls] == [expected]
         assert begun == [committed()]
         made.close()
 

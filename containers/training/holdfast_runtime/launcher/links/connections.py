@@ -68,11 +68,8 @@ class Links:
         self._deadlines = deadlines
         self._handlers: Handlers
         self._links: dict[int, Link] = {}
-        self._calls = Calls(
-            call=self._call,
-            linked=lambda: {(link.peer.host, link.peer.port) for link in self._links.values()},
-            limit=HANDSHAKE_BYTES,
-        )
+        self._calls = Calls(call=self._call, links=self._links, limit=HANDSHAKE_BYTES)
+        self._beats = Heartbeats(links=self._links, beside=lambda: self._reach.beside(), deadlines=deadlines)
         self._door = Handshake(
             proofs=Proofs(run_id=identity.run_id, token=identity.token),
             others=self._others,
@@ -81,7 +78,7 @@ class Links:
             serve=self._serve,
             replace=self._replace,
             stranger=self._stranger,
-            patience_s=lambda: self._beats.patience_s,
+            patience_s=self._beats.patience_s,
         )
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -89,11 +86,6 @@ class Links:
         self._known: tuple[Address, ...] = ()
         self._reach: OverlayDriver
         """As handlers, from the opening on."""
-        self._beats = Heartbeats(
-            links=lambda: self._links,
-            beside=lambda: self._reach.beside(),
-            deadlines=deadlines,
-        )
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
@@ -139,13 +131,13 @@ class Links:
     def _make_reach(self) -> OverlayDriver:
         own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
         hooks = Hooks(
-            links=lambda: self._links,
+            links=self._links,
             call=self._calls.dial,
             up=self._member_up,
             down=self._handlers.down,
             message=self._handlers.message,
             rival=self._replace,
-            patience_s=lambda: self._beats.patience_s,
+            patience_s=self._beats.patience_s,
         )
         return OverlayDriver(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
 
@@ -203,7 +195,7 @@ class Links:
             calling = asyncio.ensure_future(self._calls.connected(address))
             # What it raises in the moment in which it is cancelled would be written into the log of the job.
             calling.add_done_callback(lambda done: done.cancelled() or done.exception())
-            reader, writer = await asyncio.wait_for(calling, self._beats.patience_s)
+            reader, writer = await asyncio.wait_for(calling, self._beats.patience_s())
         except (OSError, asyncio.TimeoutError):
             self._reach.failed(address)
             raise
@@ -233,7 +225,8 @@ class Links:
             self._handlers.taken(f"another launcher has the place of node {self._me.node}")
             return
         self._others.restart(incarnation)
-        links, self._links = [*self._links.values()], {}
+        links = [*self._links.values()]
+        self._links.clear()
         for link in links:
             link.writer.transport.abort()
         self._reach.close(last=False)

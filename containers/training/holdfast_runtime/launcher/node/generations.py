@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from holdfast_runtime.launcher.generation import (
     SILENT_AFTER_S,
@@ -15,6 +14,7 @@ from holdfast_runtime.launcher.generation import (
     Witnessing,
 )
 from holdfast_runtime.launcher.links import Trouble
+from holdfast_runtime.launcher.node.carrier import Carrier
 from holdfast_runtime.launcher.watch import Judgement
 from holdfast_runtime.membership import Message, Policy, View
 
@@ -22,19 +22,6 @@ SPARE_S = 15.0
 """An elastic job waits so long for a process in place of a lost one, where a launcher in reach fills its place."""
 VOTE_AFTER_S = 0.3
 """Time for a launcher that is back to meet all the others."""
-
-
-class Processes(Protocol):
-    """Callbacks for the local processes."""
-
-    def leave(self, generation: int, reason: str) -> None:
-        """Have them leave their collectives."""
-
-    def restart(self, view: View) -> None:
-        """Scripts that say nothing begin again."""
-
-    def give(self, view: View, *, mine: bool) -> list[str]:
-        """Tell live ranks their places, ``mine`` if any are here; return reasons for another view."""
 
 
 class Generations(Part):
@@ -52,7 +39,7 @@ class Generations(Part):
         *,
         witness: Witnessing,
         judgement: Judgement,
-        processes: Processes,
+        carrier: Carrier,
         begins: Callable[[View], None],
         began: Callable[[View], None],
         record: Record,
@@ -60,7 +47,7 @@ class Generations(Part):
         super().__init__(context)
         self._witness = witness
         self._judgement = judgement
-        self._processes = processes
+        self._carrier = carrier
         self._begins = begins
         self._record = record
         self._began = began
@@ -89,7 +76,7 @@ class Generations(Part):
                 size=self._options.nodes,
                 incarnation=self._links.incarnation,
                 identity=self._links.identity,
-                deadlines=self._options.deadlines,
+                deadlines=self._deadlines,
                 effects=Effects(
                     send=self._send,
                     leave=self._leave,
@@ -192,14 +179,14 @@ class Generations(Part):
         self._record.installed(view)
         if not self._slots.in_process:
             self._later(SILENT_AFTER_S, self._record.silent)
-            self._processes.restart(view)
+            self._carrier.restart(view)
             self._began(view)
             return
         if any(item.port for item in view.ranks):
             self.first = self.agreement.patient = False
             self._judgement.installed(view, reason=self._why)
         here = bool(mine) or any(item.slot.node == me for item in view.leavers)
-        for reason in self._processes.give(view, mine=here):
+        for reason in self._carrier.give(view, mine=here):
             self._loop.call_soon(self.trouble, reason)
         self._began(view)
 
@@ -234,5 +221,5 @@ class Generations(Part):
         self._why = reason
         if generation > 1:
             self._journal.tell(f"starting generation {generation}: {reason}")
-        self._processes.leave(generation, reason)
+        self._carrier.leave(generation, reason)
         self._loop.call_soon(self.left)

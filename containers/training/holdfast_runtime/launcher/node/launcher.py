@@ -110,7 +110,7 @@ class Launcher:
             context,
             witness=self.witness,
             judgement=self._judgement,
-            processes=Carrier(context, places=self.places, keys=self._keys),
+            carrier=Carrier(context, places=self.places, keys=self._keys),
             begins=self._generation_begins,
             began=self._generation_began,
             record=self.record,
