@@ -14,7 +14,7 @@ from holdfast_runtime.control import FROM_RANK, TO_RANK, Plan, Progress, Ready, 
 from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Ranks, Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import parse_options
-from holdfast_runtime.membership import RankStatus, Slot
+from holdfast_runtime.membership import Commit, RankStatus, Slot
 from holdfast_runtime.membership import View as Committed
 
 
@@ -111,6 +111,18 @@ async def test_trouble_is_told_to_all_once_and_not_again_while_a_generation_is_w
     assert local.requested == "rank 0 is lost"
     assert len([call for call in links.calls if call[0] == "broadcast"]) == 1
     made.close()
+
+
+@in_a_loop
+async def test_an_agreement_that_another_one_follows_does_not_change_the_view_any_more() -> None:
+    local = slots()
+    made = generations(local)
+    before = made.agreement
+    made.forget()
+
+    before.message(1, Commit(committed()))
+
+    assert local.view.generation == 0
 
 
 @in_a_loop

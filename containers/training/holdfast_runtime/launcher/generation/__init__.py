@@ -1,6 +1,6 @@
 """
-Drives the membership protocol of this launcher: agreement, the witness, the journal, and the end of the run. What is
-decided is for `membership`.
+Drives the membership protocol of this launcher: agreement, the witness, hand-over, another size, the journal, and the
+end of the run. Decisions are in `membership`; ``part`` has what all parts of a launcher share.
 """
 
 from holdfast_runtime.launcher.generation.agreement import PROPOSAL_PER_LAUNCHER_S, Agreement, Effects

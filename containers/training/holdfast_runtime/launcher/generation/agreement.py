@@ -59,6 +59,7 @@ class Agreement:
         self._requested_s = 0.0
         self._asked_s = -math.inf
         """When another launcher proposed last."""
+        self._closed = False
         self.patient = True
         """Whether processes may still be starting for the first time."""
 
@@ -103,6 +104,8 @@ class Agreement:
             self._set(membership.PROPOSE, max(0.0, over_s - self._loop.time()))
 
     def message(self, sender: int, message: membership.Message) -> None:
+        if self._closed:
+            return
         was = self._node.requested
         if isinstance(message, membership.Prepare) and sender != self._node.me:
             self._asked_s = self._loop.time()
@@ -111,6 +114,8 @@ class Agreement:
             self._requested_s = self._loop.time()
 
     def close(self) -> None:
+        """Change nothing any more: another one may follow, with another identity."""
+        self._closed = True
         for timer in self._timers.values():
             timer.cancel()
 

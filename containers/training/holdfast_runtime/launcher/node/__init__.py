@@ -1,6 +1,6 @@
 """
-``holdfast-run`` on one node: connects the other rooms, answers ``status``, and is the command. ``launcher`` makes its
-parts, each of which has one job and is told of the others that it needs.
+``holdfast-run`` on one node: connects the other rooms, answers ``status``, and is the command. ``launcher`` makes the
+parts in the order in which they need each other; what listens gets the receiver of its events when it starts.
 """
 
 from holdfast_runtime.launcher.node.agent_link import AgentLink
