@@ -409,7 +409,8 @@ async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_nex
 def ranks_of(local: LocalSlots, *, ending: Any = None, record: Any = None) -> Ranks:
     names = ("places", "generations", "keys", "watch", "judgement", "settling", "departure", "building", "tasks")
     parts: dict[str, Any] = {name: Told() for name in names}
-    return Ranks(shared(local, ending=ending or Told()), record=record or Told(), **parts)
+    told: Any = SimpleNamespace(record=record or Told(), **parts)
+    return Ranks(shared(local, ending=ending or Told()), told)
 
 
 def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_back_to_it() -> None:

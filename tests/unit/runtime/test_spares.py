@@ -50,9 +50,9 @@ class Story:
         journal = SimpleNamespace(event=lambda kind, **detail: self.told.append(kind))
         self.ranks = Ranks(
             context(slots, journal=journal, max_restarts=1),
-            generations=generations,  # type: ignore[arg-type]
-            departure=SimpleNamespace(warm_changed=lambda: None),  # type: ignore[arg-type]
-            **parts,
+            SimpleNamespace(  # type: ignore[arg-type]
+                generations=generations, departure=SimpleNamespace(warm_changed=lambda: None), **parts
+            ),
         )
 
     def warm(self) -> None:

@@ -29,6 +29,7 @@ from holdfast_runtime.launcher.node.agent_link import AgentLink
 from holdfast_runtime.launcher.node.carrier import Carrier
 from holdfast_runtime.launcher.node.for_agent import ForAgent
 from holdfast_runtime.launcher.node.generations import Generations
+from holdfast_runtime.launcher.node.parts import Parts
 from holdfast_runtime.launcher.node.peers import Peers
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.ranks import Ranks
@@ -59,15 +60,7 @@ class Launcher:
             deadlines=options.deadlines,
             size=options.nodes,
         )
-        self.journal = Journal(
-            node=options.node_rank,
-            as_json=options.log_json,
-            events=EventLog.from_environment(source="job"),
-            debug=options.log_debug,
-            file=log_file(options),
-            leads=self._leads,
-            answer=options.expansion.answer,
-        )
+        self.journal = self._make_journal()
         instance = instance_id(os.environ)
         self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
         self.ending = Ending(
@@ -82,15 +75,7 @@ class Launcher:
             ending=self.ending,
             later=self._loop.call_later,
         )
-        self.expansion = Expansion(
-            options.expansion,
-            token=options.token,
-            slots=self.slots,
-            links=self.links,
-            host=options.peers.host,
-            leads=self._leads,
-            tell=self.journal.say,
-        )
+        self.expansion = self._make_expansion()
         self.witness = Witnessing(context)
         self._keys = KeyRelay(slots=self.slots, links=self.links)
         self._processes = self._make_processes()
@@ -115,31 +100,22 @@ class Launcher:
             began=self._generation_began,
             record=self.record,
         )
-        self.ranks = Ranks(
-            context,
-            places=self.places,
+        parts = Parts(
+            building=self.building,
+            departure=self.departure,
             generations=self.generations,
-            keys=self._keys,
-            watch=self._watch,
             judgement=self._judgement,
+            keys=self._keys,
+            places=self.places,
             record=self.record,
-            settling=self._settling,
-            departure=self.departure,
-            building=self.building,
-            tasks=self.tasks,
-        )
-        self.peers = Peers(
-            context,
-            places=self.places,
-            generations=self.generations,
-            witness=self.witness,
-            keys=self._keys,
-            judgement=self._judgement,
-            settling=self._settling,
-            departure=self.departure,
             resizing=self.resizing,
-            building=self.building,
+            settling=self._settling,
+            tasks=self.tasks,
+            watch=self._watch,
+            witness=self.witness,
         )
+        self.ranks = Ranks(context, parts)
+        self.peers = Peers(context, parts)
 
     @property
     def forker_pid(self) -> int | None:
@@ -225,6 +201,28 @@ class Launcher:
     def _forker_lost(self, how: str) -> None:
         write = self.journal.note if self.ending.begun else self.journal.say
         write(f"{how}; restarting it")
+
+    def _make_journal(self) -> Journal:
+        return Journal(
+            node=self.options.node_rank,
+            as_json=self.options.log_json,
+            events=EventLog.from_environment(source="job"),
+            debug=self.options.log_debug,
+            file=log_file(self.options),
+            leads=self._leads,
+            answer=self.options.expansion.answer,
+        )
+
+    def _make_expansion(self) -> Expansion:
+        return Expansion(
+            self.options.expansion,
+            token=self.options.token,
+            slots=self.slots,
+            links=self.links,
+            host=self.options.peers.host,
+            leads=self._leads,
+            tell=self.journal.say,
+        )
 
     def _make_processes(self) -> Processes:
         options = self.options

@@ -44,7 +44,9 @@ class Node:
         journal = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
         ending = SimpleNamespace(begun=ends, some_finished=False)
         parts["generations"] = SimpleNamespace(trouble=anything, left=self._left)
-        self.ranks = Ranks(context(self.slots, journal=journal, ending=ending, max_restarts=3), **parts)
+        self.ranks = Ranks(
+            context(self.slots, journal=journal, ending=ending, max_restarts=3), SimpleNamespace(**parts)
+        )  # type: ignore[arg-type]
 
     def _left(self) -> None:
         self.left += self.slots.all_left(first=False)
