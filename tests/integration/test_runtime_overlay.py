@@ -129,7 +129,7 @@ def test_in_a_large_job_connections_are_looked_at_in_one_turn_also_after_one_was
     async def test() -> None:
         ends = await job()
         highest = ends[-1].links._reach
-        unneeded = next(iter(highest._hooks.links().values()))
+        unneeded = next(iter(highest._hooks.links.values()))
         highest._since_s[unneeded.peer.node] = -1000.0
         highest._overlay.roster.ring.remove(unneeded.peer.node)
         highest._kept[unneeded.peer.node], unneeded.needed = True, False

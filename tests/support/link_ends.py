@@ -40,7 +40,7 @@ class End:
         self.strangers: list[str] = []
         self.settled = False
         """Whether it has a place that it would lose by beginning anew."""
-        handlers = Handlers(
+        self._handlers = Handlers(
             up=self._up,
             down=self._down,
             message=self._message,
@@ -49,14 +49,14 @@ class End:
             stranger=self.strangers.append,
         )
         identity = Identity(node=node, run_id=run_id, token=token)
-        self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, handlers=handlers, size=size)
+        self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, size=size)
 
     async def open(
         self, *others: "End", port: int = 0, named: tuple[tuple[str, int], ...] = (), formed: bool = True
     ) -> "End":
         opened.append(self)
         known = tuple(("127.0.0.1", other.links.port) for other in others)
-        await self.links.open(port=port, known=(*known, *named))
+        await self.links.open(port=port, known=(*known, *named), handlers=self._handlers)
         if formed:  # the job has a view
             self.links.formed()
         return self

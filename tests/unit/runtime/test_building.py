@@ -4,6 +4,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from launcher_context import context
+
 from holdfast_runtime.control import Build, Deadlines, Ready
 from holdfast_runtime.launcher.generation import Building
 from holdfast_runtime.launcher.links import BuildAt, BuiltAt
@@ -31,29 +33,27 @@ class Story:
 
     def __init__(self, *, node: int = 2, ranks: int = 0, **ready: Any) -> None:
         self.slots = LocalSlots(node=node, ranks=ranks, spares=2)
-        self.slots.known_step = 20
+        self.slots.known_step, self.slots.view = 20, VIEW
         self.told: dict[int, list[Any]] = {}
         self.said: list[str] = []
         self.sent: list[tuple[int, object]] = []
         self.timers: list[tuple[float, Callable[[], None]]] = []
         self.replaced: list[int] = []
         self.ready = ready
-        self.requested = ""
         for slot in self.slots:
             if slot.index < ranks:
                 slot.rank, slot.generation = 2 * node + slot.index, 4
             else:
                 self.starts(slot)
         self.building = Building(
-            slots=self.slots,
+            context(
+                self.slots,
+                links=SimpleNamespace(send=lambda to, message: self.sent.append((to, message))),
+                journal=SimpleNamespace(tell=self.said.append),
+                ending=SimpleNamespace(begun=False),
+                timer=lambda after_s, call: self.timers.append((after_s, call)),
+            ),
             replace=self._replace,
-            links=SimpleNamespace(send=lambda to, message: self.sent.append((to, message))),  # type: ignore[arg-type]
-            journal=SimpleNamespace(tell=self.said.append),  # type: ignore[arg-type]
-            ending=SimpleNamespace(begun=False),  # type: ignore[arg-type]
-            deadlines=Deadlines(),
-            view=lambda: VIEW,
-            requested=lambda: self.requested,
-            later=lambda after_s, call: self.timers.append((after_s, call)),
         )
 
     def starts(self, slot: LocalSlot) -> None:
@@ -125,7 +125,7 @@ def test_a_node_without_ranks_does_not_wait_to_hear_that_the_ranks_are_together(
 
 def test_nothing_is_built_while_another_view_is_wanted() -> None:
     story = Story()
-    story.requested = "rank 0 is lost"
+    story.slots.requested = "rank 0 is lost"
 
     story.trains()
 

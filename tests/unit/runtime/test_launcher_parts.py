@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_runtime.control import FROM_RANK, TO_RANK, Plan, Progress, Ready, View
 from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Ranks, Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import parse_options
-from holdfast_runtime.membership import RankStatus, Slot
+from holdfast_runtime.membership import Commit, RankStatus, Slot
 from holdfast_runtime.membership import View as Committed
 
 
@@ -24,8 +25,12 @@ class Told:
         self.calls: list[tuple[object, ...]] = []
         self.__dict__.update(values)
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *given, **named: self.calls.append((name, *given, *named.values()))
+    def __getattr__(self, name: str) -> Callable[..., list[Any]]:
+        def called(*given: object, **named: object) -> list[Any]:
+            self.calls.append((name, *given, *named.values()))
+            return []
+
+        return called
 
 
 @dataclass
@@ -65,58 +70,59 @@ def committed(*, generation: int = 3, node: int = 7, incarnation: int = 0, port:
     return Committed(generation=generation, nodes=(node, 1), ranks=(rank,), sources=("memory",), donors=((),))
 
 
-def carrier(local: LocalSlots, **parts: Any) -> Carrier:
+def shared(local: LocalSlots, **parts: Any) -> Any:
+    values: dict[str, Any] = {"links": Told(identity=7, incarnation=0), "journal": Told(), "ending": Told(begun=False)}
+    return context(local, **{"options": options(), **values, **parts})
+
+
+def carrier(local: LocalSlots, *, places: Any = None) -> Carrier:
+    settings = SimpleNamespace(deadlines=SimpleNamespace(leave=0.0))
+    told: Any = Told()
+    return Carrier(shared(local, links=Told(identity=0), options=settings), places=places or told, keys=told)
+
+
+def places_of(local: LocalSlots, *, tasks: Any = None, ending: Any = None) -> Places:
+    tasks = tasks or Tasks(ending=Told(), journal=Told())  # type: ignore[arg-type]
+    processes: Any = Told()
+    return Places(shared(local, ending=ending or Told(begun=False)), processes=processes, tasks=tasks)
+
+
+def generations(local: LocalSlots, *, links: Any = None, **parts: Any) -> Generations:
     values: dict[str, Any] = {
-        "places": Told(),
-        "keys": Told(),
-        "links": Told(identity=0),
-        "journal": Told(),
-        "ending": Told(begun=False),
-        "deadlines": SimpleNamespace(leave=0.0),
-        "view": lambda: Committed(generation=0, nodes=(7, 1)),
-        "trouble": lambda _reason: None,
-    }
-    return Carrier(slots=local, **{**values, **parts})
-
-
-def places_of(local: LocalSlots, **parts: Any) -> Places:
-    values: dict[str, Any] = {
-        "processes": Told(),
-        "links": Told(),
-        "ending": Told(begun=False),
-        "tasks": Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
-        "view": committed,
-        "receive": lambda _slot, _message: None,
-    }
-    return Places(options(), slots=local, **{**values, **parts})
-
-
-def generations(local: LocalSlots, **parts: Any) -> Generations:
-    values: dict[str, Any] = {
-        "links": Told(identity=7, incarnation=0),
-        "journal": Told(),
-        "ending": Told(begun=False),
         "witness": Told(link=Told(identity=-1), may_be_lost=1),
         "judgement": Told(),
-        "processes": Told(),
+        "carrier": Told(),
         "begins": lambda _view: None,
         "began": lambda _view: None,
         "record": Told(),
     }
-    return Generations(options(), slots=local, **{**values, **parts})
+    return Generations(shared(local, **({"links": links} if links else {})), **{**values, **parts})
 
 
 @in_a_loop
 async def test_trouble_is_told_to_all_once_and_not_again_while_a_generation_is_wanted() -> None:
     links = Told(identity=7, incarnation=0)
-    made = generations(slots(), links=links)
+    local = slots()
+    made = generations(local, links=links)
 
     made.trouble("rank 0 is lost")
     made.trouble("rank 1 is lost")
 
-    assert made.requested == "rank 0 is lost"
+    assert local.requested == "rank 0 is lost"
     assert len([call for call in links.calls if call[0] == "broadcast"]) == 1
     made.close()
+
+
+@in_a_loop
+async def test_an_agreement_that_another_one_follows_does_not_change_the_view_any_more() -> None:
+    local = slots()
+    made = generations(local)
+    before = made.agreement
+    made.forget()
+
+    before.message(1, Commit(committed()))
+
+    assert local.view.generation == 0
 
 
 @in_a_loop
@@ -137,13 +143,13 @@ async def test_nothing_is_said_of_the_local_ranks_before_processes_can_be_starte
 @in_a_loop
 async def test_ranks_that_live_through_faults_are_given_the_view_and_others_are_restarted() -> None:
     for in_process, expected in ((True, "give"), (False, "restart")):
-        processes = Told()
+        carrying = Told()
         begun: list[Committed] = []
-        made = generations(slots(in_process=in_process), processes=processes, begins=begun.append)
+        made = generations(slots(in_process=in_process), carrier=carrying, begins=begun.append)
 
         made.install(committed())
 
-        assert [call[0] for call in processes.calls] == [expected]
+        assert [call[0] for call in carrying.calls] == [expected]
         assert begun == [committed()]
         made.close()
 
@@ -175,10 +181,8 @@ async def test_a_rank_that_is_in_the_view_is_told_its_place() -> None:
 @in_a_loop
 async def test_a_rank_that_died_while_it_was_chosen_is_the_reason_for_the_next_view() -> None:
     local, places = slots(), Told()
-    reasons: list[str] = []
 
-    carrier(local, places=places, trouble=reasons.append).give(committed(), mine=True)
-    await asyncio.sleep(0)
+    reasons = carrier(local, places=places).give(committed(), mine=True)
 
     assert reasons == ["rank 0 of node 0 died while it was chosen"]
     assert ("fill", local[0]) in places.calls
@@ -202,7 +206,8 @@ async def test_nobody_is_killed_for_a_generation_that_has_come() -> None:
     local = slots(ranks=1, spares=0)
     local[0].process, local[0].generation = Process(), 2  # type: ignore[assignment]
 
-    carrier(local, view=committed).leave(3, "rank 5 is lost")
+    local.view = committed()
+    carrier(local).leave(3, "rank 5 is lost")
     await asyncio.sleep(0.01)
 
     assert local[0].process.signals == []  # type: ignore[union-attr]
@@ -391,22 +396,26 @@ async def test_a_spare_that_has_its_model_once_it_has_a_rank_has_not_left_its_ge
 
 @in_a_loop
 async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_next_process_of_its_place() -> None:
-    local, troubles = slots(), list[str]()
+    local = slots()
     slot = local[0]
     slot.process, slot.rank = Process(), 0  # type: ignore[assignment]
 
-    carrier(local, trouble=troubles.append).give(committed(), mine=True)
-    await asyncio.sleep(0)
+    troubles = carrier(local).give(committed(), mine=True)
 
     assert (troubles, slot.generation) == ([], 0)
     assert slot.awaited is not None
 
 
+def ranks_of(local: LocalSlots, *, ending: Any = None, record: Any = None) -> Ranks:
+    names = ("places", "generations", "keys", "watch", "judgement", "settling", "departure", "building", "tasks")
+    parts: dict[str, Any] = {name: Told() for name in names}
+    told: Any = SimpleNamespace(record=record or Told(), **parts)
+    return Ranks(shared(local, ending=ending or Told()), told)
+
+
 def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_back_to_it() -> None:
     local = slots()
-    parts: dict[str, Any] = {name: Told() for name in ("places", "generations", "keys", "watch", "judgement", "links")}
-    parts |= {name: Told() for name in ("journal", "ending", "settling", "departure", "building")}
-    ranks = Ranks(slots=local, record=Told(rank=0), max_restarts=1, **parts)  # type: ignore[arg-type]
+    ranks = ranks_of(local, record=Told(rank=0))
     local.learn(44)
     local.go_on(replace(committed(), resume_step=42, lost_steps=2))
 
@@ -428,10 +437,8 @@ def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_bac
 )
 def test_a_rank_that_ends_well_after_a_loss_is_no_rank_that_others_wait_for(requested: str, named: str) -> None:
     local, ending = slots(), Told(begun=False)
-    parts: dict[str, Any] = {name: Told() for name in ("places", "keys", "watch", "judgement", "links", "record")}
-    parts |= {name: Told() for name in ("journal", "settling", "departure", "building")}
-    generations = Told(requested=requested, view=committed())
-    ranks = Ranks(slots=local, ending=ending, generations=generations, max_restarts=1, **parts)  # type: ignore[arg-type]
+    local.requested, local.view = requested, committed()
+    ranks = ranks_of(local, ending=ending)
     slot, process = local[0], Told(has_message=False)
     slot.process, slot.rank, slot.generation, slot.speaks = process, 0, 2, True  # type: ignore[assignment]
     slot.progress = Progress(step=64, phase="other", total=400)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Ready
@@ -29,25 +30,29 @@ class Story:
 
         nothing = SimpleNamespace()
         generations = SimpleNamespace(
-            requested=requested,
             first=False,
-            view=OTHERS,
             left=lambda: self.left(),
             belongs_to=lambda view: belongs,
             agreement=SimpleNamespace(changed=lambda: None),
         )
         parts: dict[str, Any] = dict.fromkeys(
-            ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling", "building"], nothing
+            ["places", "keys", "watch", "judgement", "record", "settling", "building", "tasks"], nothing
         )
+        slots = Slots(
+            node=1,
+            view=OTHERS,
+            requested=requested,
+            learn=lambda step: None,
+            checkpoint_step=0,
+            warm=1,
+            in_view=[object()] if has_rank else [],
+        )
+        journal = SimpleNamespace(event=lambda kind, **detail: self.told.append(kind))
         self.ranks = Ranks(
-            slots=Slots(  # type: ignore[arg-type]
-                node=1, learn=lambda step: None, checkpoint_step=0, warm=1, in_view=[object()] if has_rank else []
+            context(slots, journal=journal, max_restarts=1),
+            SimpleNamespace(  # type: ignore[arg-type]
+                generations=generations, departure=SimpleNamespace(warm_changed=lambda: None), **parts
             ),
-            generations=generations,  # type: ignore[arg-type]
-            journal=SimpleNamespace(event=lambda kind, **detail: self.told.append(kind)),  # type: ignore[arg-type]
-            departure=SimpleNamespace(warm_changed=lambda: None),  # type: ignore[arg-type]
-            max_restarts=1,
-            **parts,
         )
 
     def warm(self) -> None:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from launcher_context import context
+
 from holdfast_runtime.launcher.generation import Resizing
 from holdfast_runtime.launcher.links import SizeAsked
 from holdfast_runtime.membership import STEADY_S, Asked, RankStatus, Slot, View
@@ -17,34 +19,38 @@ class Story:
         self.told: list[Any] = []
         self.announced: list[str] = []
         self.timers: list[Callable[[], None]] = []
-        self.now_s, self.spares, self.requested = 100.0, spares, ""
+        self.now_s = 100.0
+        self.departure: Any = SimpleNamespace(spares=spares, announce=self.announced.append)
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
-        self.view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
-        self.slots = SimpleNamespace(node=0, warm=0, asked=Asked(), in_process=True, some_finished=False)
+        view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
+        self.slots = SimpleNamespace(
+            node=0, warm=0, asked=Asked(), in_process=True, some_finished=False, view=view, requested=""
+        )
         self.ending = SimpleNamespace(begun=False, some_finished=False)
         links: Any = SimpleNamespace(broadcast=self.told.append, send=lambda node, what: self.told.append((node, what)))
         journal: Any = SimpleNamespace(tell=lambda _text: None)
         self.resizing = Resizing(
-            sizes=sizes,
-            processes=1,
-            slots=self.slots,  # type: ignore[arg-type]
-            links=links,
-            journal=journal,
-            ending=self.ending,  # type: ignore[arg-type]
-            view=lambda: self.view,
-            requested=lambda: self.requested,
-            spares=lambda: self.spares,
-            announce=self.announced.append,
-            later=lambda _after_s, call: self.timers.append(call),
+            context(
+                self.slots,
+                links=links,
+                journal=journal,
+                ending=self.ending,
+                timer=lambda _after_s, call: self.timers.append(call),
+                world_sizes=sizes,
+                processes=1,
+            ),
+            departure=self.departure,
             clock=lambda: self.now_s,
         )
-        self.resizing.settled(self.view)
+        self.resizing.settled(self.slots.view)
 
     def has(self, size: int) -> None:
         """The job goes on at a size, with nobody that waits."""
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
-        self.view, self.spares = replace(self.view, generation=self.view.generation + 1, ranks=ranks), 0
-        self.resizing.settled(self.view)
+        view = self.slots.view
+        self.slots.view = replace(view, generation=view.generation + 1, ranks=ranks)
+        self.departure.spares = 0
+        self.resizing.settled(self.slots.view)
 
     def look(self) -> None:
         self.timers.pop(0)()
@@ -85,11 +91,11 @@ def test_of_three_wishes_at_once_the_last_one_is_left() -> None:
 
 def test_it_waits_for_a_recovery_to_end() -> None:
     story = Story()
-    story.requested = "rank 1 is lost"
+    story.slots.requested = "rank 1 is lost"
 
     story.resizing.ask(2)
     assert story.announced == []
-    story.requested = ""
+    story.slots.requested = ""
     story.look()
     assert len(story.announced) == 1
 
@@ -108,7 +114,7 @@ def test_processes_that_come_and_go_are_no_growth() -> None:
     story = Story(size=3)
 
     for turn in range(10):
-        story.spares = turn % 2
+        story.departure.spares = turn % 2
         story.now_s += 0.7 * STEADY_S
         story.look()
 
@@ -121,7 +127,7 @@ def test_capacity_that_comes_for_five_seconds_and_goes_is_taken_once_each_time()
     for tick in range(120):
         story.now_s += 0.5
         if tick % 20 == 0:
-            story.spares = 1
+            story.departure.spares = 1
         elif tick % 20 == 10:
             story.has(3)  # it is lost with its rank
         before = len(story.announced)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_common import node_socket
 from holdfast_runtime.launcher.generation import Notice
@@ -32,13 +33,15 @@ class Node:
         self.begun = False
         part: Any = self
         self.notice = Notice(
-            slots=part,
-            ending=part,
-            journal=part,
-            elastic=elastic,
-            alone=alone,
+            context(
+                part,
+                ending=part,
+                journal=part,
+                timer=lambda _, call: call() if passes else None,
+                sizes=(2, 3) if elastic else (),
+                on_sigterm="leave" if alone else None,
+            ),
             leave=self.leave,
-            later=lambda _, call: call() if passes else None,
         )
 
     def signalled(self, number: int) -> None:

@@ -70,11 +70,11 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
     def act(launcher: Launcher) -> None:
         identity = launcher.links.identity if named else launcher.links.identity + 1
         launcher.generations.agreement.message(1, Commit(View(generation=3, nodes=(identity, 0))))
-        assert launcher.view.generation == 3
+        assert launcher.slots.view.generation == 3
 
         assert launcher.peers.restart() is not named
 
-        assert launcher.view.generation == (3 if named else 0)
+        assert launcher.slots.view.generation == (3 if named else 0)
 
     with_launcher(act)
 
@@ -85,7 +85,7 @@ def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launc
     def act(launcher: Launcher) -> None:
         for name in (identity_of(met.uid), identity_of(met.uid) + 1):
             launcher.generations.agreement.message(
-                1, Commit(View(generation=launcher.view.generation + 1, nodes=(0, name)))
+                1, Commit(View(generation=launcher.slots.view.generation + 1, nodes=(0, name)))
             )
             launcher.peers.up(met)
             assert launcher.generations.agreement._node.is_named(1) is (name == identity_of(met.uid))

@@ -17,12 +17,13 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_runtime.launcher.allocation.slurm import JobRecord, read_job
-from holdfast_runtime.membership import View
+from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.ranks import LocalSlots
 
 VARIABLE = "HOLDFAST_SPARE"
 LINE = f"export {VARIABLE}=expand"
@@ -64,6 +65,11 @@ class Request:
     """Options of this launcher as it was started."""
     program: tuple[str, ...] = ()
 
+    @property
+    def answer(self) -> str:
+        """Replacement of lost nodes: expand, none, or empty if Slurm or Kubernetes restarts them."""
+        return ("expand" if self.is_asked else "none") if self.job else ""
+
 
 class Expansion:
     """
@@ -71,7 +77,7 @@ class Expansion:
 
     Args:
         token: Of the run; the environment carries it to the other launcher.
-        up: Nodes whose launchers are connected.
+        host: Where other launchers find this one.
     """
 
     def __init__(
@@ -79,19 +85,19 @@ class Expansion:
         request: Request,
         *,
         token: str,
-        view: Callable[[], View],
+        slots: LocalSlots,
+        links: Links,
+        host: str,
         leads: Callable[[], bool],
-        up: Callable[[], Collection[int]],
-        address: Callable[[], tuple[str, int]],
         tell: Callable[[str], None],
     ) -> None:
         self._request = request
         self._token = token
-        self._view = view
+        self._slots = slots
+        self._links = links
+        self._host = host
         self._leads = leads
-        self._up = up
         self._hosts = dict(enumerate(request.hosts))
-        self._address = address
         self._tell = tell
         self._looking: asyncio.Task[None] | None = None
         self._brought: dict[int, asyncio.Task[None]] = {}
@@ -106,17 +112,12 @@ class Expansion:
         self._closed = False
 
     @property
-    def answer(self) -> str:
-        """Replacement of lost nodes: expand, none, or empty if Slurm or Kubernetes restarts them."""
-        return ("expand" if self._request.is_asked else "none") if self._request.job else ""
-
-    @property
     def lost(self) -> list[int]:
-        view = self._view()
+        view = self._slots.view
         return [node for node, name in enumerate(view.nodes) if name < 0] if view.generation else []
 
     def installed(self) -> None:
-        self._joined |= {node for node, name in enumerate(self._view().nodes) if name >= 0}
+        self._joined |= {node for node, name in enumerate(self._slots.view.nodes) if name >= 0}
         if self._closed or not self._request.job or not self.lost or not self._leads():
             return
         if not self._request.is_asked:
@@ -182,7 +183,7 @@ class Expansion:
     async def _release(self, node: int) -> None:
         """Take a node out of the allocation whose launcher has ended and which Slurm is to give up."""
         host = self._hosts.get(node)
-        if host is None or node in self._up():
+        if host is None or node in self._links.up:
             return
         if not _FAILING.search(await self._run(["scontrol", "--oneliner", "show", "node", host])):
             return
@@ -213,7 +214,7 @@ class Expansion:
             await self._withdraw(found[1])
             raise
         step = ["srun", f"--jobid={job}", f"--nodelist={host}", *step_options(record)]
-        return host, self._step([*step, *launcher(self._request, node=node, address=self._address())])
+        return host, self._step([*step, *launcher(self._request, node=node, address=(self._host, self._links.port))])
 
     async def _withdraw(self, job: str) -> None:
         with contextlib.suppress(ExpansionError, OSError):
@@ -223,7 +224,7 @@ class Expansion:
         script = _BATCH.format(
             job=self._request.job,
             step=shlex.join(step_options(record)),
-            command=shlex.join(launcher(self._request, node=node, address=self._address())),
+            command=shlex.join(launcher(self._request, node=node, address=(self._host, self._links.port))),
         )
         output = [f"--output={record.output}", "--open-mode=append"] if record.output else []
         command = ["sbatch", "--parsable", "--no-requeue", f"--chdir={Path.cwd()}", *output, *like(record, name=name)]

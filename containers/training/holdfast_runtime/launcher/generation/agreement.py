@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import Policy, Status, View
 
 RETRY = 1.1
@@ -32,17 +33,25 @@ class Effects:
 
 
 class Agreement:
+    """
+    One launcher's part.
+
+    Args:
+        slots: Their view and their reason for the next one follow it.
+    """
+
     def __init__(
         self,
         *,
-        me: int,
+        slots: LocalSlots,
         size: int,
         incarnation: int,
         identity: int | None = None,
         deadlines: Deadlines,
         effects: Effects,
     ) -> None:
-        self._node = membership.start(me=me, size=size, incarnation=incarnation, identity=identity)
+        self._slots = slots
+        self._become(membership.start(me=slots.node, size=size, incarnation=incarnation, identity=identity))
         self._deadlines = deadlines
         self._effects = effects
         self._loop = asyncio.get_running_loop()
@@ -50,17 +59,9 @@ class Agreement:
         self._requested_s = 0.0
         self._asked_s = -math.inf
         """When another launcher proposed last."""
+        self._closed = False
         self.patient = True
         """Whether processes may still be starting for the first time."""
-
-    @property
-    def committed(self) -> View:
-        return self._node.committed
-
-    @property
-    def requested(self) -> str:
-        """Reason for the next view; empty for none."""
-        return self._node.requested
 
     @property
     def awaited(self) -> list[int]:
@@ -75,8 +76,8 @@ class Agreement:
         self._take(membership.found(self._node, peer, identity))
 
     def linked(self, peer: int) -> None:
-        if self.committed.generation:
-            self._effects.send(peer, membership.Commit(self.committed))
+        if self._node.committed.generation:
+            self._effects.send(peer, membership.Commit(self._node.committed))
 
     def lost(self, peer: int) -> None:
         if not self._node.requested:
@@ -87,11 +88,11 @@ class Agreement:
 
     def witness_found(self, identity: int) -> None:
         self._take(membership.witness_found(self._node, identity))
-        if self.committed.generation:
-            self._effects.send(self._node.size, membership.Commit(self.committed))
+        if self._node.committed.generation:
+            self._effects.send(self._node.size, membership.Commit(self._node.committed))
 
     def witness_lost(self) -> None:
-        self._node = membership.witness_lost(self._node)
+        self._become(membership.witness_lost(self._node))
 
     def ready(self, status: Status) -> None:
         self._take(membership.ready(self._node, status))
@@ -103,6 +104,8 @@ class Agreement:
             self._set(membership.PROPOSE, max(0.0, over_s - self._loop.time()))
 
     def message(self, sender: int, message: membership.Message) -> None:
+        if self._closed:
+            return
         was = self._node.requested
         if isinstance(message, membership.Prepare) and sender != self._node.me:
             self._asked_s = self._loop.time()
@@ -111,6 +114,8 @@ class Agreement:
             self._requested_s = self._loop.time()
 
     def close(self) -> None:
+        """Change nothing any more: another one may follow, with another identity."""
+        self._closed = True
         for timer in self._timers.values():
             timer.cancel()
 
@@ -122,10 +127,15 @@ class Agreement:
         return chosen
 
     def _take(self, result: tuple[membership.Node, list[membership.Action]]) -> None:
-        self._node, actions = result
+        node, actions = result
+        self._become(node)
         for _, same in itertools.groupby(actions, key=_message_id):
             self._carry_out([*same])
         self._effects.await_answers(self._node.awaited)
+
+    def _become(self, node: membership.Node) -> None:
+        self._node = node
+        self._slots.view, self._slots.requested = node.committed, node.requested
 
     def _carry_out(self, actions: list[membership.Action]) -> None:
         to = []
@@ -177,7 +187,7 @@ class Agreement:
 
     def _may_wait(self) -> bool:
         waited_s = self._loop.time() - self._requested_s
-        if self._node.voters < self._node.majority and self.committed.generation:
+        if self._node.voters < self._node.majority and self._node.committed.generation:
             return False
         return waited_s < (self._deadlines.start if self.patient else self._deadlines.view)
 

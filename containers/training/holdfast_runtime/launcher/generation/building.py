@@ -8,13 +8,11 @@ are then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
-from holdfast_runtime.control import Build, Deadlines
-from holdfast_runtime.launcher.generation.ending import Ending
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import BuildAt, BuiltAt, Links
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
+from holdfast_runtime.control import Build
+from holdfast_runtime.launcher.generation.part import Context, Part
+from holdfast_runtime.launcher.links import BuildAt, BuiltAt
+from holdfast_runtime.launcher.ranks import LocalSlot
 from holdfast_runtime.membership import View, missing, to_build, to_take
 
 AFTER_S = 1.0
@@ -25,38 +23,17 @@ DEATHS = 2
 """Of spares that were being built: another one is not tried."""
 
 
-class Building:
+class Building(Part):
     """
     One launcher's.
 
     Args:
         replace: Starts a process in place of one that has no rank and is of no use.
-        requested: Reason for the next one; empty if none is requested.
-        later: Calls something after so many seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        deadlines: Deadlines,
-        replace: Callable[[LocalSlot], None],
-        view: Callable[[], View],
-        requested: Callable[[], str],
-        later: Callable[[float, Callable[[], None]], object],
-    ) -> None:
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._deadlines = deadlines
+    def __init__(self, context: Context, *, replace: Callable[[LocalSlot], None]) -> None:
+        super().__init__(context)
         self._replace = replace
-        self._view = view
-        self._requested = requested
-        self._later = later
         self._trains = False
         """Whether the ranks of the view have been together for a while, and those here have done their first steps."""
         self._cold = False
@@ -74,26 +51,26 @@ class Building:
         self._wished.clear()
         self._asked.clear()
         if not any(item.slot.node == self._slots.node for item in view.ranks):
-            self._later(AFTER_S, partial(self._begin, view.generation))
+            self._later(AFTER_S, self._begin, view.generation)
 
     def settled(self, view: View) -> None:
-        self._later(AFTER_S, partial(self._begin, view.generation))
+        self._later(AFTER_S, self._begin, view.generation)
 
     def look(self) -> None:
         spares = [slot for slot in self._slots if slot.spare]
-        if self._trains and self._able and not self._requested():
+        if self._trains and self._able and not self._slots.requested:
             wished = [rank for ranks in self._wished.values() for rank in ranks]
             for rank in missing(wished, built=[(slot.built, slot.moves) for slot in spares]):
                 self._build_exactly(rank, spares, wished=wished)
             for slot in spares:
                 if slot.spare and slot.built < 0:
                     built = {slot.built for slot in self._slots}
-                    self._build(slot, to_build(self._view(), node=self._slots.node, built=built))
+                    self._build(slot, to_build(self._slots.view, node=self._slots.node, built=built))
         for node, ranks in list(self._wished.items()):
             there = [(slot.built, slot.moves) for slot in spares if _is_built(slot)]
             if not self._able or not missing(ranks, built=there):
                 del self._wished[node]
-                self._links.send(node, BuiltAt(generation=self._view().generation))
+                self._links.send(node, BuiltAt(generation=self._slots.view.generation))
 
     def cold(self, slot: LocalSlot, reason: str) -> None:
         if not self._cold:
@@ -109,12 +86,12 @@ class Building:
         self.look()
 
     def asked(self, node: int, message: BuildAt) -> None:
-        if message.generation == self._view().generation:
+        if message.generation == self._slots.view.generation:
             self._wished[node] = message.ranks
             self.look()
 
     def answered(self, node: int, message: BuiltAt) -> None:
-        if message.generation == self._view().generation and node in self._asked:
+        if message.generation == self._slots.view.generation and node in self._asked:
             self._asked.discard(node)
             if not self._asked:
                 self._then()
@@ -129,25 +106,25 @@ class Building:
             return
         self._asked, self._then = {*requests}, then
         for node, taken in requests.items():
-            self._links.send(node, BuildAt(generation=self._view().generation, ranks=taken))
-        self._later(self._deadlines.view, partial(self._waited, self._view().generation))
+            self._links.send(node, BuildAt(generation=self._slots.view.generation, ranks=taken))
+        self._later(self._deadlines.view, self._waited, self._slots.view.generation)
 
     @property
     def _able(self) -> bool:
         return not (self._cold or self._ending.begun or self._slots.leaving or self._slots.quarantined)
 
     def _begin(self, generation: int) -> None:
-        view, here = self._view(), self._slots
+        view, here = self._slots.view, self._slots
         if generation != view.generation or self._ending.begun:
             return
         if here.in_view and here.known_step < view.resume_step + FIRST_STEPS:
-            self._later(AFTER_S, partial(self._begin, generation))
+            self._later(AFTER_S, self._begin, generation)
             return
         self._trains = True
         self.look()
 
     def _waited(self, generation: int) -> None:
-        if generation == self._view().generation and self._asked:
+        if generation == self._slots.view.generation and self._asked:
             self._asked.clear()
             self._then()
 
@@ -163,11 +140,11 @@ class Building:
         ready, ranks_here = slot.ready, bool(self._slots.in_view)
         if rank < 0 or ready is None or not ready.buildable or (ready.buildable == "apart" and ranks_here):
             return
-        view = self._view()
+        view = self._slots.view
         done = max(view.resume_step, self._slots.known_step)
         slot.built = rank
         slot.send(Build(rank=rank, world_size=len(view.ranks), step=max(0, done - 1)))
-        self._later(self._deadlines.start, partial(self._late, slot, slot.incarnation, rank))
+        self._later(self._deadlines.start, self._late, slot, slot.incarnation, rank)
 
     def _late(self, slot: LocalSlot, incarnation: int, rank: int) -> None:
         if slot.spare and slot.built == rank and slot.incarnation == incarnation and not _is_built(slot):

@@ -2,23 +2,25 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Deadlines, Stop
 from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.generation.record import Record
 from holdfast_runtime.launcher.links import Done, Links
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
-from holdfast_runtime.membership import View
 
 
 class Ending:
     """End of this launcher."""
 
-    def __init__(self, *, slots: LocalSlots, links: Links, journal: Journal, deadlines: Deadlines) -> None:
+    def __init__(
+        self, *, slots: LocalSlots, links: Links, journal: Journal, record: Record, deadlines: Deadlines
+    ) -> None:
         self._slots = slots
         self._links = links
         self._journal = journal
+        self._record = record
         self._deadlines = deadlines
         self._loop = asyncio.get_running_loop()
         self._finished: set[int] = set()
@@ -30,10 +32,6 @@ class Ending:
         self.begun = self._signalled = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
-        self.on_finished: Callable[[], None] = lambda: None
-        """Called when all ranks of all nodes have finished, before the end begins."""
-        self.summary: Callable[[], str] = lambda: ""
-        """What became of the job in one line; empty where it never ran."""
 
     @property
     def some_finished(self) -> bool:
@@ -72,7 +70,7 @@ class Ending:
         if self._lost and not any(slot.alive for slot in self._slots.in_view):
             self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, where no state is left to go on from")
 
-    def finish_if_all_have(self, view: View) -> None:
+    def finish_if_all_have(self) -> None:
         if self._lost:
             self._end_if_lost()
             return
@@ -80,16 +78,16 @@ class Ending:
         if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
             self._finished.add(node)
             self._links.broadcast(Done(exit_code=0, reason="all ranks have finished"))
-        nodes = {item.slot.node for item in view.ranks}
+        nodes = {item.slot.node for item in self._slots.view.ranks}
         if nodes and nodes <= self._finished:
             self.end(0, "")
 
-    def peer_done(self, node: int, done: Done, *, view: View) -> None:
+    def peer_done(self, node: int, done: Done) -> None:
         if done.exit_code:
             self.end(done.exit_code, done.reason, tell=False)
             return
         self._finished.add(node)
-        self.finish_if_all_have(view)
+        self.finish_if_all_have()
 
     def depart(self, code: int, reason: str, *, at_once: bool = False) -> None:
         """
@@ -122,7 +120,7 @@ class Ending:
     def end(self, code: int, reason: str, *, tell: bool = True) -> None:
         if self.begun:
             return
-        summary = self.summary()
+        summary = self._record.summary()
         if summary:
             self._journal.tell(f"{'stopped' if code else 'finished'}: {summary}")
         if code:
@@ -131,7 +129,7 @@ class Ending:
             if tell:
                 self._links.broadcast(Done(exit_code=code, reason=reason))
         else:
-            self.on_finished()
+            self._record.finished()
         self._stop(code, reason, processes_code=code)
 
     def _stop(self, code: int, reason: str, *, processes_code: int) -> None:

@@ -39,7 +39,7 @@ class Journal:
     """Gets all lines, whatever the level."""
     leads: Callable[[], bool] = lambda: True
     """Whether this launcher is the leader: of those in reach that the view has, the one of the lowest node."""
-    answer: Callable[[], str] = lambda: ""
+    answer: str = ""
     """How the job gets a lost node back: see ``allocation``."""
     recoveries: int = 0
     last_recovery_s: float = 0.0
@@ -130,7 +130,7 @@ class Journal:
             lost_steps=view.lost_steps,
             spares=len(view.spares),
             nodes=",".join(map(str, nodes)),
-            **({"spare": answer} if len(nodes) < len(view.nodes) and (answer := self.answer()) else {}),
+            **({"spare": self.answer} if len(nodes) < len(view.nodes) and self.answer else {}),
         )
 
     def recovered(self, *, seconds: float, steps_lost: int) -> None:

@@ -4,10 +4,8 @@ import signal
 from collections.abc import Callable
 
 from holdfast_common import node_socket
-from holdfast_runtime.launcher.generation.ending import Ending
-from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.generation.part import Context, Part
 from holdfast_runtime.launcher.generation.signals import handle_signals
-from holdfast_runtime.launcher.ranks import LocalSlots
 
 AGAIN_S = 0.5
 PATIENCE = 20
@@ -16,35 +14,23 @@ TWICE_S = 1.0
 """A second signal within this time is the first one: a scheduler sends it to all processes, a script forwards it."""
 
 
-class Notice:
+class Notice(Part):
     """
     Decides what a signal that ends programs ends: the ranks of this node, this launcher, or the job.
 
     Args:
-        elastic: Whether the job can go on with fewer nodes, so that such a signal concerns this node alone.
-        alone: Whether it concerns this node alone even where no other one can take its ranks, as in a pod.
         leave: Has the ranks of this node given away; the answer says whether they will be.
-        later: Calls something after so many seconds.
     """
 
     def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        ending: Ending,
-        journal: Journal,
-        elastic: bool,
-        alone: bool,
-        leave: Callable[[node_socket.Command, Callable[[node_socket.Answer], None]], None],
-        later: Callable[[float, Callable[[], None]], object],
+        self, context: Context, *, leave: Callable[[node_socket.Command, Callable[[node_socket.Answer], None]], None]
     ) -> None:
-        self._slots = slots
-        self._ending = ending
-        self._journal = journal
-        self._elastic = elastic
-        self._alone = alone
+        super().__init__(context)
+        self._elastic = bool(self._options.sizes)
+        """Whether the job can go on with fewer nodes, so that such a signal concerns this node alone."""
+        self._alone = self._options.on_sigterm == "leave"
+        """Whether it concerns this node alone even where no other one can take its ranks, as in a pod."""
         self._leave = leave
-        self._later = later
         self._tried = 0
         self._counts_again = False
         """Whether the next signal is a second one."""

@@ -6,56 +6,29 @@ generation has come together. Ranks leave as they do where a node gives its rank
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from holdfast_runtime import membership
-from holdfast_runtime.launcher.generation.ending import Ending
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import Links, SizeAsked
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.generation.departure import Departure
+from holdfast_runtime.launcher.generation.part import Context, Part
+from holdfast_runtime.launcher.links import SizeAsked
 from holdfast_runtime.membership import Asked, View
 
 LOOK_S = 0.5
 
 
-class Resizing:
+class Resizing(Part):
     """
     One launcher's part in it.
 
     Args:
-        sizes: that are allowed, in ranks; none for a job that keeps its size.
-        announce: has all ranks leave after a common step, for this reason.
-        later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
     """
 
-    def __init__(
-        self,
-        *,
-        sizes: Sequence[int],
-        processes: int,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        view: Callable[[], View],
-        requested: Callable[[], str],
-        spares: Callable[[], int],
-        announce: Callable[[str], None],
-        later: Callable[[float, Callable[[], None]], object],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._sizes = tuple(sizes)
-        self._processes = processes
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._view = view
-        self._requested = requested
-        self._spares = spares
-        self._announce = announce
-        self._later = later
+    def __init__(self, context: Context, *, departure: Departure, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(context)
+        self._sizes, self._processes = self._options.world_sizes, self._options.processes
+        self._departure = departure
         self._clock = clock
         self._settled = self._announced = 0
         """Generations."""
@@ -106,12 +79,12 @@ class Resizing:
             self._later(LOOK_S, self._look_again)
 
     def _look(self) -> None:
-        view, now_s = self._view(), self._clock()
-        there = len(view.ranks) + self._slots.warm + self._spares()
+        view, now_s = self._slots.view, self._clock()
+        there = len(view.ranks) + self._slots.warm + self._departure.spares
         if there != self._there:
             self._there, self._since_s = there, now_s
         speaks = bool(view.ranks) and view.ranks[0].slot.node == self._slots.node
-        together = self._settled == view.generation != self._announced and not self._requested()
+        together = self._settled == view.generation != self._announced and not self._slots.requested
         ends = self._ending.begun or self._ending.some_finished or self._slots.some_finished
         if not (speaks and together and self._slots.in_process) or ends:
             return
@@ -124,4 +97,4 @@ class Resizing:
         )
         if size:
             self._announced = view.generation
-            self._announce(f"the job goes on with {size} ranks in place of {len(view.ranks)}")
+            self._departure.announce(f"the job goes on with {size} ranks in place of {len(view.ranks)}")

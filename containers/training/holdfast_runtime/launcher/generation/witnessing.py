@@ -7,69 +7,62 @@ memory, is named by the next view; where the loss of one more launcher would end
 
 import asyncio
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 from holdfast_common import kinds
 from holdfast_runtime import membership
-from holdfast_runtime.launcher.generation.journal import Journal
-from holdfast_runtime.launcher.links import Links
-from holdfast_runtime.launcher.settings import Options
-from holdfast_runtime.membership import View
+from holdfast_runtime.launcher.generation.part import Context, Part
 from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness, is_of_use
 
 STEADY = 3.0
 """Heartbeats that it has been in reach for before training is interrupted for its vote; twice as many each time."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asks:
-    """Callbacks of the launcher."""
+class Votes(Protocol):
+    """The agreement that the witness votes in."""
 
-    view: Callable[[], View]
-    found: Callable[[int], None]
-    lost: Callable[[], None]
-    message: Callable[[membership.Message], None]
-    interrupt: Callable[[str], bool]
-    """Request another view for a reason. Return True if processes survive it, so that it costs them only a moment."""
+    def witness_found(self, identity: int) -> None: ...
+    def witness_lost(self) -> None: ...
+    def witness_message(self, message: membership.Message) -> None: ...
+    def interrupt(self, reason: str) -> bool:
+        """Request another view. Return True if processes survive it, so that it costs them only a moment."""
 
 
-class Witnessing:
-    def __init__(self, options: Options, *, links: Links, journal: Journal, asks: Asks) -> None:
-        self._options = options
-        self._links = links
-        self._journal = journal
-        self._asks = asks
-        self._loop = asyncio.get_running_loop()
-        self._steady_s = STEADY * options.deadlines.heartbeat
+class Witnessing(Part):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._votes: Votes
+        """From the start on."""
+        self._steady_s = STEADY * self._deadlines.heartbeat
         self._timer: asyncio.TimerHandle | None = None
         self._reported = ""
         self.link = WitnessLink(
-            run_id=options.run_id,
-            seat=options.nodes,
-            token=options.token,
-            deadlines=options.deadlines,
+            run_id=self._options.run_id,
+            seat=self._options.nodes,
+            token=self._options.token,
+            deadlines=self._deadlines,
             handlers=WitnessHandlers(
-                address=lambda: find_witness(options.witness, nodes=options.nodes, environment=os.environ),
+                address=self._address,
                 claim=self._claim,
                 found=self._found,
                 lost=self._lost,
                 left=self._left,
-                message=asks.message,
-                refused=lambda why: journal.tell(f"witness: not used: {why}"),
+                message=self._message,
+                refused=self._refused,
             ),
         )
 
     @property
     def votes(self) -> bool:
-        return 0 <= self.link.identity == self._asks.view().witness
+        return 0 <= self.link.identity == self._slots.view.witness
 
     @property
     def may_be_lost(self) -> int:
-        view, nodes = self._asks.view(), self._options.nodes
+        view, nodes = self._slots.view, self._options.nodes
         return max(0, sum(incarnation >= 0 for incarnation in view.nodes) + self.votes - (nodes // 2 + 1))
 
-    def start(self) -> None:
+    def start(self, votes: Votes) -> None:
+        self._votes = votes
         if is_of_use(self._options.witness, nodes=self._options.nodes):
             self.link.start()
 
@@ -81,13 +74,13 @@ class Witnessing:
     def installed(self) -> None:
         self.link.claim_changed()
         self._consider()
-        if self.votes or self._asks.view().witness < 0:
+        if self.votes or self._slots.view.witness < 0:
             self.say_what_may_be_lost()
         else:  # this launcher has just been told which memory to join
-            self._loop.call_later(self._options.deadlines.heartbeat, self.say_what_may_be_lost)
+            self._later(self._deadlines.heartbeat, self.say_what_may_be_lost)
 
     def say_what_may_be_lost(self) -> None:
-        nodes, view = self._options.nodes, self._asks.view()
+        nodes, view = self._options.nodes, self._slots.view
         if nodes == 1 or not view.generation:
             return
         text = f"quorum: tolerates the loss of {self.may_be_lost} of {nodes} launchers"
@@ -99,8 +92,17 @@ class Witnessing:
             self._reported = text
             self._journal.tell(text)
 
+    def _address(self) -> tuple[str, int] | None:
+        return find_witness(self._options.witness, nodes=self._options.nodes, environment=os.environ)
+
+    def _refused(self, why: str) -> None:
+        self._journal.tell(f"witness: not used: {why}")
+
+    def _message(self, message: membership.Message) -> None:
+        self._votes.witness_message(message)
+
     def _claim(self) -> int | None:
-        view, me = self._asks.view(), self._options.node_rank
+        view, me = self._slots.view, self._options.node_rank
         if view.witness >= 0 and not self.link.has_forgotten(view.witness):
             return view.witness
         # One is enough to open another, and the next view tells the others which.
@@ -108,8 +110,8 @@ class Witnessing:
         return OPEN if first and (view.generation or self._links.up) else None
 
     def _found(self, identity: int) -> None:
-        self._asks.found(identity)
-        if self._asks.view().generation:
+        self._votes.witness_found(identity)
+        if self._slots.view.generation:
             self._journal.tell("witness: connected")
         self._consider()
         self.say_what_may_be_lost()
@@ -117,24 +119,24 @@ class Witnessing:
     def _lost(self, why: str) -> None:
         self._journal.tell(f"witness: lost: {why}")
         self._journal.event(kinds.WITNESS_LOST, evidence=why)
-        self._asks.lost()
+        self._votes.witness_lost()
         self.say_what_may_be_lost()
 
     def _left(self) -> None:
         self._journal.tell("witness: the view names another registration, switching to it")
-        self._asks.lost()
+        self._votes.witness_lost()
 
     def _consider(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._is_needed():
-            self._timer = self._loop.call_later(self._steady_s, self._ask)
+            self._timer = self._later(self._steady_s, self._ask)
 
     def _is_needed(self) -> bool:
-        identity, view = self.link.identity, self._asks.view()
+        identity, view = self.link.identity, self._slots.view
         return bool(view.generation) and identity >= 0 and view.witness != identity and not self.may_be_lost
 
     def _ask(self) -> None:
-        if self._is_needed() and self._asks.interrupt("the witness is back, and without its vote no loss is survived"):
+        if self._is_needed() and self._votes.interrupt("the witness is back, and without its vote no loss is survived"):
             self._steady_s *= 2

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast_runtime.control import MessageError
+from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.resolver import Resolver
 
@@ -15,7 +16,7 @@ class Calls:
     Those of one launcher.
 
     Args:
-        linked: Where the launchers are that there is a connection to.
+        links: Connections, by node.
         limit: Longest line of who answers, in bytes.
     """
 
@@ -23,13 +24,13 @@ class Calls:
         self,
         *,
         call: Callable[[Address], Awaitable[None]],
-        linked: Callable[[], Collection[Address]],
+        links: Mapping[int, Link],
         limit: int,
     ) -> None:
         self.own: set[Address] = set()
         """Where this launcher itself is found."""
         self._call = call
-        self._linked = linked
+        self._links = links
         self._limit = limit
         self._names = Resolver()
         self._numbers = itertools.count()
@@ -44,7 +45,8 @@ class Calls:
         self._answered[address] = at
 
     def dial(self, address: Address) -> None:
-        known = self._answered.get(address, address) in self._linked()
+        linked = {(link.peer.host, link.peer.port) for link in self._links.values()}
+        known = self._answered.get(address, address) in linked
         if known or address in self.own or address in self._dialling or self._closed:
             return
         task = asyncio.get_running_loop().create_task(self._dial(address))

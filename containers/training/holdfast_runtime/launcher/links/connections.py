@@ -61,20 +61,15 @@ class Handlers:
 class Links:
     """All links of this launcher."""
 
-    def __init__(
-        self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers, size: int = 1
-    ) -> None:
+    def __init__(self, identity: Identity, *, host: str, deadlines: Deadlines, size: int = 1) -> None:
         self._others = KnownLaunchers(identity)
         self._host = host
         self._port = 0
         self._deadlines = deadlines
-        self._handlers = handlers
+        self._handlers: Handlers
         self._links: dict[int, Link] = {}
-        self._calls = Calls(
-            call=self._call,
-            linked=lambda: {(link.peer.host, link.peer.port) for link in self._links.values()},
-            limit=HANDSHAKE_BYTES,
-        )
+        self._calls = Calls(call=self._call, links=self._links, limit=HANDSHAKE_BYTES)
+        self._beats = Heartbeats(links=self._links, beside=lambda: self._reach.beside(), deadlines=deadlines)
         self._door = Handshake(
             proofs=Proofs(run_id=identity.run_id, token=identity.token),
             others=self._others,
@@ -82,20 +77,15 @@ class Links:
             hello=self._hello,
             serve=self._serve,
             replace=self._replace,
-            stranger=handlers.stranger,
-            patience_s=lambda: self._beats.patience_s,
+            stranger=self._stranger,
+            patience_s=self._beats.patience_s,
         )
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._size = size
         self._known: tuple[Address, ...] = ()
         self._reach: OverlayDriver
-        """From the opening on."""
-        self._beats = Heartbeats(
-            links=lambda: self._links,
-            beside=lambda: self._reach.beside(),
-            deadlines=deadlines,
-        )
+        """As handlers, from the opening on."""
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
@@ -127,12 +117,13 @@ class Links:
         address = self._reach.address_of(node)
         return address[0] if address is not None else self._host
 
-    async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
+    async def open(self, *, port: int, known: tuple[Address, ...], handlers: Handlers) -> None:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
         door = listen(port=port)
         self._port = door.getsockname()[1]
         self._calls.own.add((self._host, self._port))
         self._known = known
+        self._handlers = handlers
         self._reach = self._make_reach()
         self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
         self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
@@ -140,13 +131,13 @@ class Links:
     def _make_reach(self) -> OverlayDriver:
         own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
         hooks = Hooks(
-            links=lambda: self._links,
+            links=self._links,
             call=self._calls.dial,
             up=self._member_up,
             down=self._handlers.down,
             message=self._handlers.message,
             rival=self._replace,
-            patience_s=lambda: self._beats.patience_s,
+            patience_s=self._beats.patience_s,
         )
         return OverlayDriver(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
 
@@ -204,7 +195,7 @@ class Links:
             calling = asyncio.ensure_future(self._calls.connected(address))
             # What it raises in the moment in which it is cancelled would be written into the log of the job.
             calling.add_done_callback(lambda done: done.cancelled() or done.exception())
-            reader, writer = await asyncio.wait_for(calling, self._beats.patience_s)
+            reader, writer = await asyncio.wait_for(calling, self._beats.patience_s())
         except (OSError, asyncio.TimeoutError):
             self._reach.failed(address)
             raise
@@ -234,13 +225,17 @@ class Links:
             self._handlers.taken(f"another launcher has the place of node {self._me.node}")
             return
         self._others.restart(incarnation)
-        links, self._links = [*self._links.values()], {}
+        links = [*self._links.values()]
+        self._links.clear()
         for link in links:
             link.writer.transport.abort()
         self._reach.close(last=False)
         self._reach = self._make_reach()
         for link in links:
             self._calls.dial((link.peer.host, link.peer.port))
+
+    def _stranger(self, text: str) -> None:
+        self._handlers.stranger(text)
 
     def _hello(self) -> Hello:
         return self._others.hello(host=self._host, port=self._port)

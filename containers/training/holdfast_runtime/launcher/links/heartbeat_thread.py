@@ -6,7 +6,7 @@ If the working thread does not return for the deadline of a stopped process, the
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
@@ -14,7 +14,7 @@ from holdfast_runtime.launcher.links.watching import lateness_s
 
 
 class HeartbeatThread:
-    def __init__(self, *, links: Callable[[], Mapping[int, Link]], deadlines: Deadlines) -> None:
+    def __init__(self, *, links: Mapping[int, Link], deadlines: Deadlines) -> None:
         self._links = links
         self._deadlines = deadlines
         self.late_s = 0.0
@@ -41,7 +41,7 @@ class HeartbeatThread:
             if time.monotonic() - self._working_s > self._deadlines.heartbeat + self._deadlines.frozen:
                 continue
             # A copy is made in one step of the interpreter; the thread that works changes it meanwhile.
-            for link in [*self._links().values()]:
+            for link in [*self._links.values()]:
                 if link.watches:
                     link.beat()
 

@@ -23,7 +23,7 @@ class Heartbeats:
     def __init__(
         self,
         *,
-        links: Callable[[], Mapping[int, Link]],
+        links: Mapping[int, Link],
         beside: Callable[[], frozenset[int]],
         deadlines: Deadlines,
     ) -> None:
@@ -42,11 +42,8 @@ class Heartbeats:
     def _formed(self) -> bool:
         return self._strict_s < math.inf
 
-    @property
-    def patience_s(self) -> float:
-        return self._patience_s(0.0)
-
-    def _patience_s(self, late_s: float) -> float:
+    def patience_s(self, late_s: float = 0.0) -> float:
+        """Longest silence of a launcher; ``late_s`` is how late its heartbeats came lately."""
         late_s = max(late_s, self._pulse.late_s) if time.monotonic() >= self._strict_s else math.inf
         return patience_s(self._deadlines.heartbeat, late_s=late_s)
 
@@ -57,7 +54,7 @@ class Heartbeats:
 
     def begin(self) -> None:
         if not self._formed:
-            self._strict_s = time.monotonic() + self.patience_s
+            self._strict_s = time.monotonic() + self.patience_s()
             self.settle_soon()
 
     def watch_also(self, nodes: frozenset[int]) -> None:
@@ -81,13 +78,13 @@ class Heartbeats:
             now_s = time.monotonic()
             self._pulse.working(now_s)
             left_s = min(
-                (self._judge(link, now_s=now_s) for link in [*self._links().values()] if link.watched), default=math.inf
+                (self._judge(link, now_s=now_s) for link in [*self._links.values()] if link.watched), default=math.inf
             )
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), min(self._deadlines.heartbeat, left_s))
 
     def _judge(self, link: Link, *, now_s: float) -> float:
-        may_be_s = self._patience_s(link.late_s)
+        may_be_s = self.patience_s(link.late_s)
         left_s = link.heard_s + may_be_s - now_s
         if left_s <= 0 and link.suspected and not link.silent:
             link.end(f"it was silent for {round(may_be_s, 1):g} s")
@@ -97,7 +94,7 @@ class Heartbeats:
 
     def _settle(self) -> None:
         self._settling = None
-        links = self._links()
+        links = self._links
         desired = (self._beside() if self._formed else frozenset()) | self._awaited
         for node, link in links.items():
             if link.watched != (node in desired):

@@ -32,7 +32,7 @@ REDIALLERS = 2
 class Hooks:
     """Callbacks of the links."""
 
-    links: Callable[[], dict[int, Link]]
+    links: dict[int, Link]
     call: Callable[[Address], None]
     """Once, unless it is being called."""
     up: Callable[[Member], None]
@@ -118,7 +118,7 @@ class OverlayDriver:
         elif isinstance(message, LinkNeed):
             link.needed = message.needed
             self._consider(link)
-        elif self._hooks.links().get(node) is link:
+        elif self._hooks.links.get(node) is link:
             self._part(link, resend=message.over)
 
     def send(self, node: int, message: LinkMessage) -> None:
@@ -153,7 +153,7 @@ class OverlayDriver:
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None
-        links = self._hooks.links()
+        links = self._hooks.links
         for effect in self._overlay.effects(time.monotonic()):
             if self._closed:
                 return  # it began anew, as another launcher
@@ -175,7 +175,7 @@ class OverlayDriver:
         self._wait()
 
     def _down(self, effect: Down) -> None:
-        link = self._hooks.links().get(effect.node)
+        link = self._hooks.links.get(effect.node)
         if link is not None:
             link.write(LINK.encode(Disconnect(over=True)))  # if it is well it must not take this one for lost
             link.end(effect.why)
@@ -195,7 +195,7 @@ class OverlayDriver:
 
     def _tend(self) -> None:
         self._restless = False
-        now_s, links = time.monotonic(), self._hooks.links()
+        now_s, links = time.monotonic(), self._hooks.links
         desired = self._overlay.desired()
         for node in desired - links.keys():
             self._call(self.address_of(node), now_s, every_s=TEND_S)
@@ -236,12 +236,12 @@ class OverlayDriver:
 
     def _consider(self, link: Link) -> None:
         unneeded = not link.needed and not self._kept.get(link.peer.node, True)
-        if unneeded and self._own.node > link.peer.node and self._hooks.links().get(link.peer.node) is link:
+        if unneeded and self._own.node > link.peer.node and self._hooks.links.get(link.peer.node) is link:
             link.write(LINK.encode(Disconnect()))
             self._part(link, resend=False)
 
     def _part(self, link: Link, *, resend: bool) -> None:
-        self._hooks.links().pop(link.peer.node, None)
+        self._hooks.links.pop(link.peer.node, None)
         link.replaced = True
         if not resend:
             link.finish()

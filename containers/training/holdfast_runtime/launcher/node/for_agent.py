@@ -1,6 +1,5 @@
 """Reports to the node's health agent, and its requests."""
 
-import asyncio
 import os
 import time
 from collections.abc import Callable
@@ -9,40 +8,17 @@ from tempfile import mkdtemp
 
 from holdfast_common import kinds, node_socket
 from holdfast_runtime import control
-from holdfast_runtime.launcher.generation import Journal
-from holdfast_runtime.launcher.node.departure import Departure
-from holdfast_runtime.launcher.ranks import DUMP_S, LocalSlots, kernel_state
-from holdfast_runtime.membership import View
+from holdfast_runtime.launcher.generation import Context, Departure, Part
+from holdfast_runtime.launcher.ranks import DUMP_S, kernel_state
 
 EVIDENCE = 400
 _JOBS = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
 
 
-class ForAgent:
-    """
-    One launcher's.
-
-    Args:
-        folder: Where dumps are written. Default: that for temporary files.
-    """
-
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        journal: Journal,
-        departure: Departure,
-        run: str,
-        folder: Path | None,
-        view: Callable[[], View],
-    ) -> None:
-        self._slots = slots
-        self._journal = journal
+class ForAgent(Part):
+    def __init__(self, context: Context, *, departure: Departure) -> None:
+        super().__init__(context)
         self._departure = departure
-        self._run = run
-        self._folder = folder
-        self._view = view
-        self._loop = asyncio.get_running_loop()
         self._job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "")
         self._task = os.environ.get("SLURM_JOB_ID", "")
 
@@ -51,9 +27,9 @@ class ForAgent:
         return node_socket.LauncherReport(
             job=self._job,
             task=self._task,
-            run=self._run,
+            run=self._options.run_id,
             node=self._slots.node,
-            generation=self._view().generation,
+            generation=self._slots.view.generation,
             step=self._slots.known_step,
             spares=self._departure.spares,
             ranks=tuple(
@@ -106,9 +82,9 @@ class ForAgent:
     def _dump(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
         """Ask all ranks where they are, and look after a while which of them have said it."""
         try:
-            if self._folder is not None:
-                self._folder.mkdir(parents=True, exist_ok=True)
-            folder = Path(mkdtemp(prefix=f"holdfast-dump-{self._slots.node}-", dir=self._folder))
+            if self._options.log_dir is not None:
+                self._options.log_dir.mkdir(parents=True, exist_ok=True)
+            folder = Path(mkdtemp(prefix=f"holdfast-dump-{self._slots.node}-", dir=self._options.log_dir))
         except OSError as error:
             answer(
                 node_socket.Answer(id=command.id, command=command.command, outcome="failed", reason=f"no dump: {error}")
@@ -122,7 +98,7 @@ class ForAgent:
         for slot in self._slots.in_view:
             if slot.process is not None and slot.speaks:
                 slot.send(control.Dump(path=str(asked[slot.rank][0])))
-        self._loop.call_later(DUMP_S, self._collect, command, answer, folder, asked)
+        self._later(DUMP_S, self._collect, command, answer, folder, asked)
 
     def _collect(
         self,

@@ -3,13 +3,18 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
-from holdfast_runtime.launcher.generation import Agreement, Effects, Ending, Journal, Witnessing
-from holdfast_runtime.launcher.links import Links, Trouble
-from holdfast_runtime.launcher.node.record import SILENT_AFTER_S, Record
-from holdfast_runtime.launcher.ranks import LocalSlots
-from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.launcher.generation import (
+    SILENT_AFTER_S,
+    Agreement,
+    Context,
+    Effects,
+    Part,
+    Record,
+    Witnessing,
+)
+from holdfast_runtime.launcher.links import Trouble
+from holdfast_runtime.launcher.node.carrier import Carrier
 from holdfast_runtime.launcher.watch import Judgement
 from holdfast_runtime.membership import Message, Policy, View
 
@@ -19,20 +24,7 @@ VOTE_AFTER_S = 0.3
 """Time for a launcher that is back to meet all the others."""
 
 
-class Processes(Protocol):
-    """Callbacks for the local processes."""
-
-    def leave(self, generation: int, reason: str) -> None:
-        """Have them leave their collectives."""
-
-    def restart(self, view: View) -> None:
-        """Scripts that say nothing begin again."""
-
-    def give(self, view: View, *, mine: bool) -> None:
-        """Tell ranks that live through faults their places; ``mine`` where the view gives this launcher any."""
-
-
-class Generations:
+class Generations(Part):
     """
     One launcher's.
 
@@ -43,27 +35,19 @@ class Generations:
 
     def __init__(
         self,
-        options: Options,
+        context: Context,
         *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
         witness: Witnessing,
         judgement: Judgement,
-        processes: Processes,
+        carrier: Carrier,
         begins: Callable[[View], None],
         began: Callable[[View], None],
         record: Record,
     ) -> None:
-        self._options = options
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
+        super().__init__(context)
         self._witness = witness
         self._judgement = judgement
-        self._processes = processes
+        self._carrier = carrier
         self._begins = begins
         self._record = record
         self._began = began
@@ -81,17 +65,6 @@ class Generations:
         """No view of live processes was committed yet."""
 
     @property
-    def view(self) -> View:
-        if self._agreement is None:
-            return View(generation=0, nodes=(0,) * self._options.nodes)
-        return self._agreement.committed
-
-    @property
-    def requested(self) -> str:
-        """Reason for the next view; empty for none."""
-        return self._agreement.requested if self._agreement is not None else ""
-
-    @property
     def unanswered(self) -> list[int]:
         return self._agreement.awaited if self._agreement is not None else []
 
@@ -99,11 +72,11 @@ class Generations:
     def agreement(self) -> Agreement:
         if self._agreement is None:
             self._agreement = Agreement(
-                me=self._options.node_rank,
+                slots=self._slots,
                 size=self._options.nodes,
                 incarnation=self._links.incarnation,
                 identity=self._links.identity,
-                deadlines=self._options.deadlines,
+                deadlines=self._deadlines,
                 effects=Effects(
                     send=self._send,
                     leave=self._leave,
@@ -124,13 +97,14 @@ class Generations:
 
     def begin(self) -> None:
         self._prepared = True
-        if not self.view.generation:
+        if not self._slots.view.generation:
             self.agreement.trouble("the job begins")
             self.left()
 
     def forget(self) -> None:
         self.close()
         self._agreement = None
+        self._slots.view, self._slots.requested = View(generation=0, nodes=(0,) * self._options.nodes), ""
 
     def close(self) -> None:
         if self._agreement is not None:
@@ -144,27 +118,30 @@ class Generations:
         if self._agreement is not None:
             self._agreement.witness_lost()
 
+    def witness_message(self, message: Message) -> None:
+        self.agreement.message(self._options.nodes, message)
+
     def interrupt(self, reason: str) -> bool:
         if self._slots.in_process and not self.first and not self._slots.leaving:
             self.trouble(reason)
         return self._slots.in_process
 
     def trouble(self, reason: str, *, planned: bool = False) -> None:
-        if self._ending.begun or self.requested or (self._slots.in_process and self._slots.some_finished):
+        if self._ending.begun or self._slots.requested or (self._slots.in_process and self._slots.some_finished):
             return
         self.note_trouble(planned=planned)
-        self._links.broadcast(Trouble(generation=self.view.generation, reason=reason, planned=planned))
+        self._links.broadcast(Trouble(generation=self._slots.view.generation, reason=reason, planned=planned))
         self.agreement.trouble(reason)
 
     def note_trouble(self, *, planned: bool = False) -> None:
-        if not self.requested:
+        if not self._slots.requested:
             self._troubled_s, self._planned = time.monotonic(), planned
             if self._options.sizes:
-                self._loop.call_later(SPARE_S, self._waited)
+                self._later(SPARE_S, self._waited)
             self._record.troubled(planned=planned)
 
     def _waited(self) -> None:
-        if self.requested and self._has_waited:
+        if self._slots.requested and self._has_waited:
             self.agreement.changed()
 
     @property
@@ -173,8 +150,8 @@ class Generations:
 
     def left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
-        met = self._prepared or self.view.generation
-        if met and self.requested and not self._ending.begun and self._slots.all_left(first=self.first):
+        met = self._prepared or self._slots.view.generation
+        if met and self._slots.requested and not self._ending.begun and self._slots.all_left(first=self.first):
             host = self._options.peers.host
             self._record.left()
             self.agreement.ready(self._slots.status(incarnation=self._links.identity, host=host))
@@ -198,17 +175,19 @@ class Generations:
         self._tell(view, before)
         self._witness.installed()
         if not self.belongs_to(view) and not self._slots.leaving:
-            self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
+            self._later(VOTE_AFTER_S, self._ask_for_a_vote)
         self._record.installed(view)
         if not self._slots.in_process:
-            self._loop.call_later(SILENT_AFTER_S, self._record.silent)
-            self._processes.restart(view)
+            self._later(SILENT_AFTER_S, self._record.silent)
+            self._carrier.restart(view)
             self._began(view)
             return
         if any(item.port for item in view.ranks):
             self.first = self.agreement.patient = False
             self._judgement.installed(view, reason=self._why)
-        self._processes.give(view, mine=bool(mine) or any(item.slot.node == me for item in view.leavers))
+        here = bool(mine) or any(item.slot.node == me for item in view.leavers)
+        for reason in self._carrier.give(view, mine=here):
+            self._loop.call_soon(self.trouble, reason)
         self._began(view)
 
     def _tell(self, view: View, before: Mapping[int, tuple[int, int]]) -> None:
@@ -221,7 +200,7 @@ class Generations:
         )
 
     def _ask_for_a_vote(self) -> None:
-        if not self.belongs_to(self.view) and not self._witness.may_be_lost:
+        if not self.belongs_to(self._slots.view) and not self._witness.may_be_lost:
             self.trouble(f"node {self._slots.node} is back, and without its vote the next loss could not be survived")
 
     def _policy(self) -> Policy:
@@ -242,5 +221,5 @@ class Generations:
         self._why = reason
         if generation > 1:
             self._journal.tell(f"starting generation {generation}: {reason}")
-        self._processes.leave(generation, reason)
+        self._carrier.leave(generation, reason)
         self._loop.call_soon(self.left)

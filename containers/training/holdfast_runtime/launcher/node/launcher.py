@@ -12,18 +12,27 @@ from pathlib import Path
 
 from holdfast_common import EventLog, instance_id
 from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
-from holdfast_runtime.launcher.generation import Asks, Building, Ending, Journal, Notice, Resizing, Witnessing
+from holdfast_runtime.launcher.generation import (
+    Building,
+    Context,
+    Departure,
+    Ending,
+    Journal,
+    Notice,
+    Record,
+    Resizing,
+    Witnessing,
+)
 from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
 from holdfast_runtime.launcher.node.agent_link import AgentLink
 from holdfast_runtime.launcher.node.carrier import Carrier
-from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.for_agent import ForAgent
 from holdfast_runtime.launcher.node.generations import Generations
+from holdfast_runtime.launcher.node.parts import Parts
 from holdfast_runtime.launcher.node.peers import Peers
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.ranks import Ranks
-from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.node.tasks import Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots, Processes, Program
@@ -33,126 +42,80 @@ from holdfast_runtime.membership import View
 
 
 class Launcher:
-    """The launcher of one node. Parts that need each other are called through it, once all of them are made."""
+    """The launcher of one node: makes its parts in the order in which they need each other, and starts what listens."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.slots = LocalSlots(
-            node=options.node_rank, ranks=options.processes, spares=options.spares, world_size=options.world_size
-        )
-        self.journal = Journal(
-            node=options.node_rank,
-            as_json=options.log_json,
-            events=EventLog.from_environment(source="job"),
-            debug=options.log_debug,
-            file=log_file(options),
-            leads=self._leads,
-            answer=lambda: self.expansion.answer,
-        )
         self._loop = asyncio.get_running_loop()
-        self.links = self._make_links()
-        self.expansion = self._make_expansion()
-        self.ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
-        self.tasks = Tasks(ending=self.ending, journal=self.journal)
-        self.witness = self._make_witness()
-        self._keys = KeyRelay(slots=self.slots, links=self.links)
+        self.slots = LocalSlots(
+            node=options.node_rank,
+            ranks=options.processes,
+            spares=options.spares,
+            world_size=options.world_size,
+            nodes=options.nodes,
+        )
+        self.links = Links(
+            Identity(node=options.node_rank, run_id=options.run_id, token=options.token),
+            host=options.peers.host,
+            deadlines=options.deadlines,
+            size=options.nodes,
+        )
+        self.journal = self._make_journal()
         instance = instance_id(os.environ)
         self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
-        self.ending.on_finished, self.ending.summary = self.record.finished, self.record.summary
-        self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
-        self.departure = self._make_departure()
-        self.resizing = self._make_resizing()
-        self._notice = Notice(
+        self.ending = Ending(
+            slots=self.slots, links=self.links, journal=self.journal, record=self.record, deadlines=options.deadlines
+        )
+        self.tasks = Tasks(ending=self.ending, journal=self.journal)
+        context = Context(
+            options=options,
             slots=self.slots,
-            ending=self.ending,
+            links=self.links,
             journal=self.journal,
-            elastic=bool(options.sizes),
-            alone=options.on_sigterm == "leave",
-            leave=self.departure.ask,
+            ending=self.ending,
             later=self._loop.call_later,
         )
-        self.agent_link = self._make_agent_link()
+        self.expansion = self._make_expansion()
+        self.witness = Witnessing(context)
+        self._keys = KeyRelay(slots=self.slots, links=self.links)
         self._processes = self._make_processes()
-        self._watch = Watch(
-            slots=self.slots,
-            processes=self._processes,
-            journal=self.journal,
-            deadlines=options.deadlines,
-            trouble=lambda reason: self.generations.trouble(reason),
-            unended=lambda process: self.tasks.spawn(self.ranks.unended(process)),
+        self.places = Places(context, processes=self._processes, tasks=self.tasks)
+        self.building = Building(context, replace=self.places.replace)
+        self.departure = Departure(context, building=self.building, failed=self.places.fill_spares)
+        self.resizing = Resizing(context, departure=self.departure)
+        self._notice = Notice(context, leave=self.departure.ask)
+        agent = ForAgent(context, departure=self.departure)
+        self.agent_link = AgentLink(
+            path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal
         )
-        self._judgement = Judgement(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            nodes=options.nodes,
-            stop_s=options.deadlines.stop,
-            trouble=lambda reason: self.generations.trouble(reason),
-        )
-        self.places = Places(
-            options,
-            slots=self.slots,
-            processes=self._processes,
-            links=self.links,
-            ending=self.ending,
-            tasks=self.tasks,
-            view=lambda: self.view,
-            receive=lambda slot, message: self.ranks.receive(slot, message),
-        )
-        self.building = Building(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            deadlines=options.deadlines,
-            replace=self.places.replace,
-            view=lambda: self.view,
-            requested=lambda: self.requested,
-            later=self._loop.call_later,
-        )
-        self.generations = self._make_generations()
-        self.ranks = Ranks(
-            slots=self.slots,
-            places=self.places,
-            generations=self.generations,
-            keys=self._keys,
-            watch=self._watch,
-            judgement=self._judgement,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            record=self.record,
-            settling=self._settling,
-            departure=self.departure,
-            building=self.building,
-            max_restarts=options.max_restarts,
-        )
-        self.peers = Peers(
-            options,
-            slots=self.slots,
-            links=self.links,
-            generations=self.generations,
+        self._settling = Settling(context, instance=instance, settled=self._settled)
+        self._watch = Watch(context, processes=self._processes)
+        self._judgement = Judgement(context)
+        self.generations = Generations(
+            context,
             witness=self.witness,
-            keys=self._keys,
             judgement=self._judgement,
-            settling=self._settling,
-            departure=self.departure,
-            resizing=self.resizing,
-            building=self.building,
-            journal=self.journal,
-            ending=self.ending,
-            warm=self.ranks.warm,
+            carrier=Carrier(context, places=self.places, keys=self._keys),
+            begins=self._generation_begins,
+            began=self._generation_began,
+            record=self.record,
         )
-
-    @property
-    def view(self) -> View:
-        return self.generations.view
-
-    @property
-    def requested(self) -> str:
-        """Reason for the next view; empty for none."""
-        return self.generations.requested
+        parts = Parts(
+            building=self.building,
+            departure=self.departure,
+            generations=self.generations,
+            judgement=self._judgement,
+            keys=self._keys,
+            places=self.places,
+            record=self.record,
+            resizing=self.resizing,
+            settling=self._settling,
+            tasks=self.tasks,
+            watch=self._watch,
+            witness=self.witness,
+        )
+        self.ranks = Ranks(context, parts)
+        self.peers = Peers(context, parts)
 
     @property
     def forker_pid(self) -> int | None:
@@ -174,7 +137,7 @@ class Launcher:
         """Return Prometheus' text of this node."""
         slots = [slot for slot in self.slots if slot.alive]
         gauges = {
-            "generation": self.view.generation,
+            "generation": self.slots.view.generation,
             "local_ranks": sum(slot.rank >= 0 for slot in slots),
             "local_spares": sum(slot.rank < 0 and slot.ready is not None for slot in slots),
             "step": self.slots.known_step,
@@ -184,10 +147,19 @@ class Launcher:
     async def run(self) -> int:
         self._notice.listen()
         try:
-            await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
-            self.witness.start()
+            handlers = Handlers(
+                up=self.peers.up,
+                down=self.peers.down,
+                message=self.peers.receive,
+                taken=self.ending.give_up,
+                restart=self.peers.restart,
+                stranger=self.journal.say,
+                linked=self.peers.linked,
+            )
+            await self.links.open(port=self.options.peers.port, known=self.options.peers.known, handlers=handlers)
+            self.witness.start(self.generations)
             self.tasks.spawn(self._begin())
-            self.tasks.spawn(self._watch.run())
+            self.tasks.spawn(self._watch.run(trouble=self.generations.trouble, unended=self.ranks.unended))
             self.tasks.spawn(self.agent_link.run())
             code = await self.ending.exit_code
             if not code and self.options.metrics_file is not None:
@@ -215,147 +187,53 @@ class Launcher:
             self.journal.say(survival(submitted).sentence)
         if await self.peers.come():
             await preparing
-            self.places.prepared()
+            self.places.prepared(self.ranks)
             self.generations.begin()
 
     def _leads(self) -> bool:
-        me, up, view = self.options.node_rank, self.links.up, self.view
+        me, up, view = self.options.node_rank, self.links.up, self.slots.view
         if self.options.is_brought and not view.generation:
             return False  # the job that it joins has its leader
         named = [node for node, name in enumerate(view.nodes) if name >= 0]
         found = (node for node in named if node == me or node in up or self.ending.has_finished(node))
         return next(found, me) == me
 
-    def _make_expansion(self) -> Expansion:
-        return Expansion(
-            self.options.expansion,
-            token=self.options.token,
-            view=lambda: self.view,
-            leads=self._leads,
-            up=lambda: self.links.up,
-            address=lambda: (self.options.peers.host, self.links.port),
-            tell=self.journal.say,
-        )
-
     def _forker_lost(self, how: str) -> None:
         write = self.journal.note if self.ending.begun else self.journal.say
         write(f"{how}; restarting it")
 
-    def _make_links(self) -> Links:
-        options = self.options
-        return Links(
-            Identity(node=options.node_rank, run_id=options.run_id, token=options.token),
-            host=options.peers.host,
-            deadlines=options.deadlines,
-            size=options.nodes,
-            handlers=Handlers(
-                up=lambda peer: self.peers.up(peer),
-                down=lambda node, why: self.peers.down(node, why),
-                message=lambda node, message: self.peers.receive(node, message),
-                taken=lambda reason: self.ending.give_up(reason),
-                restart=lambda: self.peers.restart(),
-                stranger=self.journal.say,
-                linked=lambda node: self.peers.linked(node),
-            ),
+    def _make_journal(self) -> Journal:
+        return Journal(
+            node=self.options.node_rank,
+            as_json=self.options.log_json,
+            events=EventLog.from_environment(source="job"),
+            debug=self.options.log_debug,
+            file=log_file(self.options),
+            leads=self._leads,
+            answer=self.options.expansion.answer,
         )
 
-    def _make_witness(self) -> Witnessing:
-        return Witnessing(
-            self.options,
+    def _make_expansion(self) -> Expansion:
+        return Expansion(
+            self.options.expansion,
+            token=self.options.token,
+            slots=self.slots,
             links=self.links,
-            journal=self.journal,
-            asks=Asks(
-                view=lambda: self.view,
-                found=lambda identity: self.generations.witness_found(identity),
-                lost=lambda: self.generations.witness_lost(),
-                message=lambda message: self.generations.agreement.message(self.options.nodes, message),
-                interrupt=lambda reason: self.generations.interrupt(reason),
-            ),
+            host=self.options.peers.host,
+            leads=self._leads,
+            tell=self.journal.say,
         )
 
     def _make_processes(self) -> Processes:
         options = self.options
-        return Processes(
-            Program(
-                arguments=options.program,
-                module=options.module,
-                python=options.python,
-                preload=options.preload,
-                log_dir=options.log_dir,
-            ),
-            deadlines=options.deadlines,
-            on_exit=lambda *how: self.tasks.spawn(self.ranks.ended(*how)),
-            on_forker_lost=self._forker_lost,
+        program = Program(
+            arguments=options.program,
+            module=options.module,
+            python=options.python,
+            preload=options.preload,
+            log_dir=options.log_dir,
         )
-
-    def _make_generations(self) -> Generations:
-        carrier = Carrier(
-            slots=self.slots,
-            places=self.places,
-            keys=self._keys,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            deadlines=self.options.deadlines,
-            view=lambda: self.view,
-            trouble=lambda reason: self.generations.trouble(reason),
-        )
-        return Generations(
-            self.options,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            witness=self.witness,
-            judgement=self._judgement,
-            processes=carrier,
-            begins=self._generation_begins,
-            began=self._generation_began,
-            record=self.record,
-        )
-
-    def _make_departure(self) -> Departure:
-        return Departure(
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            nodes=self.options.nodes,
-            least=min(self.options.world_sizes, default=0),
-            view=lambda: self.view,
-            requested=lambda: self.requested,
-            voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
-            failed=lambda: self.places.fill_spares(),
-            build=lambda *asked: self.building.for_others(*asked),
-            later=self._loop.call_later,
-        )
-
-    def _make_resizing(self) -> Resizing:
-        return Resizing(
-            sizes=self.options.world_sizes,
-            processes=self.options.processes,
-            slots=self.slots,
-            links=self.links,
-            journal=self.journal,
-            ending=self.ending,
-            view=lambda: self.view,
-            requested=lambda: self.requested,
-            spares=lambda: self.departure.spares,
-            announce=self.departure.announce,
-            later=self._loop.call_later,
-        )
-
-    def _make_agent_link(self) -> AgentLink:
-        options = self.options
-        agent = ForAgent(
-            slots=self.slots,
-            journal=self.journal,
-            departure=self.departure,
-            run=options.run_id,
-            folder=options.log_dir,
-            view=lambda: self.view,
-        )
-        return AgentLink(path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal)
+        return Processes(program, deadlines=options.deadlines, on_forker_lost=self._forker_lost)
 
     def _settled(self, view: View, reports: Mapping[int, Settled]) -> None:
         self.record.settled(view, reports)
@@ -366,7 +244,7 @@ class Launcher:
 
     def _generation_begins(self, view: View) -> None:
         if any(item.port for item in view.ranks):
-            self.ranks.warm()  # who comes back in the middle of an agreement hears of the view first
+            self.places.warm()  # who comes back in the middle of an agreement hears of the view first
         self._keys.begin(view)
         self._watch.installed(view)
         self.resizing.installed(view)

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Keys
-from holdfast_runtime.launcher.generation import Building, Ending, Journal, Resizing, Witnessing
-from holdfast_runtime.launcher.keys import KeyRelay
+from holdfast_runtime.launcher.generation import (
+    Context,
+    Part,
+)
 from holdfast_runtime.launcher.links import (
     AllSettled,
     BuildAt,
@@ -18,7 +19,6 @@ from holdfast_runtime.launcher.links import (
     Done,
     HandOverAt,
     LinkMessage,
-    Links,
     RaisedAt,
     Settled,
     SizeAsked,
@@ -27,12 +27,7 @@ from holdfast_runtime.launcher.links import (
     Warm,
     identity_of,
 )
-from holdfast_runtime.launcher.node.departure import Departure
-from holdfast_runtime.launcher.node.generations import Generations
-from holdfast_runtime.launcher.node.settling import Settling
-from holdfast_runtime.launcher.ranks import LocalSlots
-from holdfast_runtime.launcher.settings import Options
-from holdfast_runtime.launcher.watch import Judgement
+from holdfast_runtime.launcher.node.parts import Parts
 from holdfast_runtime.overlay import Member
 
 BEGINNINGS = 10
@@ -43,47 +38,10 @@ GRACE_S = 10.0
 """Once enough launchers are there, how long the job waits for the others before it begins."""
 
 
-class Peers:
-    """
-    As one launcher sees them.
-
-    Args:
-        warm: Called when processes of another launcher live through faults.
-    """
-
-    def __init__(
-        self,
-        options: Options,
-        *,
-        slots: LocalSlots,
-        links: Links,
-        generations: Generations,
-        witness: Witnessing,
-        keys: KeyRelay,
-        judgement: Judgement,
-        settling: Settling,
-        departure: Departure,
-        resizing: Resizing,
-        building: Building,
-        journal: Journal,
-        ending: Ending,
-        warm: Callable[[], None],
-    ) -> None:
-        self._options = options
-        self._slots = slots
-        self._links = links
-        self._generations = generations
-        self._witness = witness
-        self._keys = keys
-        self._judgement = judgement
-        self._settling = settling
-        self._departure = departure
-        self._resizing = resizing
-        self._building = building
-        self._journal = journal
-        self._ending = ending
-        self._warm = warm
-        self._loop = asyncio.get_running_loop()
+class Peers(Part):
+    def __init__(self, context: Context, parts: Parts) -> None:
+        super().__init__(context)
+        self._parts = parts
         self._beginnings = BEGINNINGS
         self._came = asyncio.Event()
         """A launcher is in reach that was not."""
@@ -92,7 +50,7 @@ class Peers:
         """Wait until the job can begin, or has begun without this launcher; False where too few came in time."""
         options = self._options
         began, enough_s = time.monotonic(), 0.0
-        while len(self._links.up) + 1 < options.nodes and not self._generations.view.generation:
+        while len(self._links.up) + 1 < options.nodes and not self._slots.view.generation:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._came.wait(), LOOK_S)
             self._came.clear()
@@ -109,32 +67,32 @@ class Peers:
         return True
 
     def restart(self) -> bool:
-        named = self._generations.view.generation and self._generations.belongs_to(self._generations.view)
+        named = self._slots.view.generation and self._parts.generations.belongs_to(self._slots.view)
         if self._ending.begun or named or not self._beginnings:
             return False
         self._beginnings -= 1
-        self._generations.forget()
-        self._loop.call_later(self._options.deadlines.start, self._expect_company)
+        self._parts.generations.forget()
+        self._later(self._deadlines.start, self._expect_company)
         return True
 
     def up(self, member: Member) -> None:
         self._came.set()
         self._ending.forget(member.node)
-        self._witness.link.claim_changed()
-        self._departure.up(member.node)
-        self._resizing.up(member.node)
-        self._generations.agreement.found(member.node, identity_of(member.uid))
+        self._parts.witness.link.claim_changed()
+        self._parts.departure.up(member.node)
+        self._parts.resizing.up(member.node)
+        self._parts.generations.agreement.found(member.node, identity_of(member.uid))
 
     def linked(self, node: int) -> None:
         if self._slots.in_process:
             self._links.send(node, Warm())
-        self._generations.agreement.linked(node)
+        self._parts.generations.agreement.linked(node)
 
     def down(self, node: int, why: str) -> None:
         if self._ending.has_finished(node) or self._ending.begun:
             return
-        view = self._generations.view
-        self._departure.down(node)
+        view = self._slots.view
+        self._parts.departure.down(node)
         left = view.generation > 0 and view.nodes[node] < 0
         if left:
             self._journal.tell(f"node {node} has left: {why}")
@@ -143,39 +101,39 @@ class Peers:
         if view.nodes[node] >= 0 and view.generation > 0:
             self._journal.died("node")
             self._journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)
-            self._generations.note_trouble()
-        self._generations.agreement.lost(node)
+            self._parts.generations.note_trouble()
+        self._parts.generations.agreement.lost(node)
 
     def receive(self, node: int, message: LinkMessage) -> None:
         if isinstance(message, Trouble):
-            if message.generation == self._generations.view.generation and not self._ending.begun:
-                self._generations.note_trouble(planned=message.planned)
-                self._generations.agreement.trouble(message.reason)
+            if message.generation == self._slots.view.generation and not self._ending.begun:
+                self._parts.generations.note_trouble(planned=message.planned)
+                self._parts.generations.agreement.trouble(message.reason)
         elif isinstance(message, HandOverAt):
-            self._departure.announced(node, message)
+            self._parts.departure.announced(node, message)
         elif isinstance(message, BuildAt):
-            self._building.asked(node, message)
+            self._parts.building.asked(node, message)
         elif isinstance(message, BuiltAt):
-            self._building.answered(node, message)
+            self._parts.building.answered(node, message)
         elif isinstance(message, SizeAsked):
-            self._resizing.heard(message.asked)
+            self._parts.resizing.heard(message.asked)
         elif isinstance(message, Spares):
-            self._departure.spares_of(node, message.ready)
+            self._parts.departure.spares_of(node, message.ready)
         elif isinstance(message, Settled):
-            self._settling.heard(node, message)
+            self._parts.settling.heard(node, message)
         elif isinstance(message, AllSettled):
-            self._settling.heard_all(message)
+            self._parts.settling.heard_all(message)
         elif isinstance(message, RaisedAt):
-            self._judgement.heard(message.error)
+            self._parts.judgement.heard(message.error)
         elif isinstance(message, Warm):
-            self._warm()
+            self._parts.places.warm()
         elif isinstance(message, Keys | ChangeAt | ChangedAt):
-            self._keys.from_launcher(message)
+            self._parts.keys.from_launcher(message)
         elif isinstance(message, Done):
-            self._ending.peer_done(node, message, view=self._generations.view)
+            self._ending.peer_done(node, message)
         else:
-            self._generations.agreement.message(node, message)  # type: ignore[arg-type]  # Beat never gets here
+            self._parts.generations.agreement.message(node, message)  # type: ignore[arg-type]  # Beat never gets here
 
     def _expect_company(self) -> None:
         if not self._links.up and not self._ending.begun:
-            self._ending.give_up(f"no launcher accepted this one again within {self._options.deadlines.start:g} s")
+            self._ending.give_up(f"no launcher accepted this one again within {self._deadlines.start:g} s")

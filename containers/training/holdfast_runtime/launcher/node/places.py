@@ -3,14 +3,14 @@
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from typing import Protocol
 
 from holdfast_runtime.control import FromRank
-from holdfast_runtime.launcher.generation import Ending
-from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.links import Warm
 from holdfast_runtime.launcher.node.tasks import Tasks
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Processes
-from holdfast_runtime.launcher.settings import Options, master_port, variables
+from holdfast_runtime.launcher.ranks import LocalSlot, Process, Processes
+from holdfast_runtime.launcher.settings import master_port, variables
 from holdfast_runtime.membership import View
 
 REFILL_AFTER_S, REFILL_BY_S, LOOK_S = 0.5, 5.0, 0.1
@@ -18,33 +18,26 @@ REFILL_AFTER_S, REFILL_BY_S, LOOK_S = 0.5, 5.0, 0.1
 and the latest, and from one look to the next."""
 
 
-class Places:
-    def __init__(
-        self,
-        options: Options,
-        *,
-        slots: LocalSlots,
-        processes: Processes,
-        links: Links,
-        ending: Ending,
-        tasks: Tasks,
-        view: Callable[[], View],
-        receive: Callable[[LocalSlot, FromRank], None],
-    ) -> None:
-        self._options = options
-        self._slots = slots
+class Occupants(Protocol):
+    """Receives what becomes of the processes."""
+
+    def receive(self, slot: LocalSlot, message: FromRank) -> None: ...
+    def exited(self, process: Process, code: int, how: str) -> None: ...
+
+
+class Places(Part):
+    def __init__(self, context: Context, *, processes: Processes, tasks: Tasks) -> None:
+        super().__init__(context)
         self._processes = processes
-        self._links = links
-        self._ending = ending
         self._tasks = tasks
-        self._view = view
-        self._receive = receive
-        self._loop = asyncio.get_running_loop()
         self._prepared = asyncio.Event()
+        self._occupants: Occupants
+        """Once processes can be started."""
         self._port = 0
         """Where ranks of a script that makes its own groups meet in this generation."""
 
-    def prepared(self) -> None:
+    def prepared(self, occupants: Occupants) -> None:
+        self._occupants = occupants
         self._prepared.set()
 
     def fill(self, slot: LocalSlot) -> None:
@@ -58,20 +51,28 @@ class Places:
         self.fill(slot)
 
     def fill_later(self, slot: LocalSlot) -> None:
-        self._loop.call_later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
+        self._later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
 
     def _fill_unless_busy(self, slot: LocalSlot, until_s: float) -> None:
-        resume_step = self._view().resume_step
+        resume_step = self._slots.view.resume_step
         steps = [other.progress.step if other.progress is not None else 0 for other in self._slots.in_view]
         if min(steps, default=resume_step + 1) > resume_step or time.monotonic() > until_s:
             self.fill(slot)
         else:
-            self._loop.call_later(LOOK_S, self._fill_unless_busy, slot, until_s)
+            self._later(LOOK_S, self._fill_unless_busy, slot, until_s)
 
     def fill_spares(self) -> None:
         for slot in self._slots:
             if slot.rank < 0:
                 self.fill(slot)
+
+    def warm(self) -> None:
+        """Start spares: processes of this job live through faults. Announced before any message about a view."""
+        if self._slots.in_process:
+            return
+        self._slots.in_process = True
+        self._links.broadcast(Warm())
+        self.fill_spares()
 
     def refill(self, view: View) -> None:
         one = self._options.nodes == 1
@@ -83,7 +84,7 @@ class Places:
 
     async def _start(self, slot: LocalSlot) -> None:
         await self._prepared.wait()
-        view = self._view()
+        view = self._slots.view
         first = view.ranks[0].slot.node if view.ranks else self._slots.node
         environment = variables(
             self._options,
@@ -96,14 +97,14 @@ class Places:
         )
         try:
             name = f"node{self._options.node_rank}-slot{slot.index}"
-            process = await self._processes.start(environment, name=name)
+            process = await self._processes.start(environment, name=name, on_exit=self._occupants.exited)
         finally:
             slot.starting = False
         slot.process = process
         slot.heard_s = time.monotonic()
         if self._ending.begun:
             process.kill()
-        await slot.listen(process, self._receive)
+        await slot.listen(process, self._occupants.receive)
 
 
 def _free_port() -> int:

@@ -8,16 +8,10 @@ from dataclasses import dataclass
 from holdfast_common import kinds
 from holdfast_runtime import control
 from holdfast_runtime.control import Change, Cold, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
-from holdfast_runtime.launcher.generation import Building, Ending, Journal
-from holdfast_runtime.launcher.keys import KeyRelay
-from holdfast_runtime.launcher.links import Links, Warm
-from holdfast_runtime.launcher.node.departure import Departure
-from holdfast_runtime.launcher.node.generations import Generations
-from holdfast_runtime.launcher.node.places import Places
-from holdfast_runtime.launcher.node.record import Record
-from holdfast_runtime.launcher.node.settling import ON_THE_WAY, Settling
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, kernel_state
-from holdfast_runtime.launcher.watch import Judgement, Watch
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.node.parts import Parts
+from holdfast_runtime.launcher.node.settling import ON_THE_WAY
+from holdfast_runtime.launcher.ranks import LocalSlot, Process, kernel_state
 from holdfast_runtime.membership import View
 
 BROKEN = "BrokenError: "
@@ -48,39 +42,11 @@ class Deaths:
         return self.count > self.most or in_place > self.most
 
 
-class Ranks:
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        places: Places,
-        generations: Generations,
-        keys: KeyRelay,
-        watch: Watch,
-        judgement: Judgement,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        record: Record,
-        settling: Settling,
-        departure: Departure,
-        building: Building,
-        max_restarts: int,
-    ) -> None:
-        self._slots = slots
-        self._places = places
-        self._generations = generations
-        self._keys = keys
-        self._watch = watch
-        self._judgement = judgement
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._record = record
-        self._settling = settling
-        self._departure = departure
-        self._building = building
-        self._deaths = Deaths(max_restarts)
+class Ranks(Part):
+    def __init__(self, context: Context, parts: Parts) -> None:
+        super().__init__(context)
+        self._parts = parts
+        self._deaths = Deaths(self._options.max_restarts)
         self._early = ""
         """Ranks that have ended well where others may be in their loop; empty for none."""
         self._goes_on = ""
@@ -90,28 +56,29 @@ class Ranks:
 
     def receive(self, slot: LocalSlot, message: FromRank) -> None:
         if isinstance(message, Put | Change):
-            self._keys.from_rank(slot.index, message)
+            self._parts.keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
             if message.phase not in ON_THE_WAY:  # one that recovers has a state that the view may have given up
                 self._slots.learn(message.step)
-            self._departure.stepped()
-            self._watch.moved(message.step)
-            of_first = slot.rank == self._record.rank
-            self._record.moved(step=message.step, loss=message.loss, total=message.total, of_first=of_first)
-            self._settling.moved(slot.index, message.phase)
+            self._parts.departure.stepped()
+            self._parts.watch.moved(message.step)
+            of_first = slot.rank == self._parts.record.rank
+            self._parts.record.moved(step=message.step, loss=message.loss, total=message.total, of_first=of_first)
+            self._parts.settling.moved(slot.index, message.phase)
             if message.phase == "forward" and self._ending.some_lost_behind:
                 self._go_on()
         elif isinstance(message, Raised):
-            self._judgement.raised(slot, message)
+            if reason := self._parts.judgement.raised(slot, message):
+                self._parts.generations.trouble(reason)
         elif isinstance(message, Survives):
             self._survives(message)
         elif isinstance(message, Hello):
-            self.warm()
+            self._parts.places.warm()
         elif isinstance(message, Ready):
             self._ready(slot, message)
-            self._building.look()
+            self._parts.building.look()
         elif isinstance(message, Cold):
-            self._building.cold(slot, message.reason)
+            self._parts.building.cold(slot, message.reason)
         elif isinstance(message, Fault):
             self._fault(slot, message)
 
@@ -120,13 +87,8 @@ class Ranks:
             self._slots.survives = message
             self._journal.tell(f"state in memory: {message.sentence}")
 
-    def warm(self) -> None:
-        """Start spares: processes of this job live through faults. Announced before any message about a view."""
-        if self._slots.in_process:
-            return
-        self._slots.in_process = True
-        self._links.broadcast(Warm())
-        self._places.fill_spares()
+    def exited(self, process: Process, code: int, how: str) -> None:
+        self._parts.tasks.spawn(self.ended(process, code, how))
 
     async def _last_words(self, slot: LocalSlot, process: Process) -> None:
         until_s = time.monotonic() + LAST_WORDS_S
@@ -145,28 +107,28 @@ class Ranks:
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.generation > 0 or not self._slots.in_process, self._slots.known_step
         if rank >= 0 and slot.generation > 0 and not finished:
-            self._judgement.died(code, generation=self._generations.view.generation, step=step)
+            self._parts.judgement.died(code, generation=self._slots.view.generation, step=step)
         being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
         killed_for = slot.killed_for
         left_early = code == 0 and slot.speaks and rank >= 0 and in_training and not finished
         total = slot.progress.total if slot.progress is not None else 0
         slot.vacate()
-        self._departure.warm_changed()
+        self._parts.departure.warm_changed()
         if self._ending.begun:
             self._ending.end_if_empty()
         elif finished and code == 0:
             slot.finished = True
             self._end_if_apart()
-            self._ending.finish_if_all_have(self._generations.view)
-            self._generations.left()
+            self._ending.finish_if_all_have()
+            self._parts.generations.left()
         elif left_early:
             self._left_early(slot, rank=rank, step=step, total=total)
-        elif not self._slots.in_process and self._generations.requested:
-            self._generations.left()
+        elif not self._slots.in_process and self._slots.requested:
+            self._parts.generations.left()
         else:
             self._died(slot, rank=rank, how=how, killed_for=killed_for, in_training=in_training, step=step)
             if being_built:
-                self._building.died()
+                self._parts.building.died()
 
     def _left_early(self, slot: LocalSlot, *, rank: int, step: int, total: int) -> None:
         """A rank has left its loop and ended well, as all do that stop early: success, unless others go on."""
@@ -174,14 +136,14 @@ class Ranks:
         how = f"left run.steps after {step} of {total} steps and ended with exit code 0"
         self._early = f"rank {rank} of node {self._slots.node} {how}"
         self._journal.note(f"rank {rank} {how}")
-        if LOST in self._generations.requested:
-            self._ending.give_up(f"{self._generations.requested}; {self._early}, so the job cannot go on")
+        if LOST in self._slots.requested:
+            self._ending.give_up(f"{self._slots.requested}; {self._early}, so the job cannot go on")
             return
-        if self._generations.requested:
+        if self._slots.requested:
             self._end_if_apart("others go on")
             return
-        self._ending.finish_if_all_have(self._generations.view)
-        self._generations.left()
+        self._ending.finish_if_all_have()
+        self._parts.generations.left()
 
     async def unended(self, process: Process) -> None:
         """
@@ -195,7 +157,7 @@ class Ranks:
             return
         held = f"process {process.pid} is in {kernel_state(process.pid)}"
         slot.killed_for = f"{held}; {slot.killed_for}" if slot.killed_for else held
-        if not self._slots.in_process and self._generations.requested:  # all begin again, and no loss is reported
+        if not self._slots.in_process and self._slots.requested:  # all begin again, and no loss is reported
             self._journal.say(f"rank {slot.rank} of node {self._slots.node} does not end after SIGKILL: {held}")
         if self._slots.in_process and process.has_device:
             slot.blocked = process
@@ -208,7 +170,7 @@ class Ranks:
             if slot.blocked is process:
                 slot.blocked = None
                 self._journal.say(f"process {process.pid} has ended, late after SIGKILL")
-                self._places.fill(slot)
+                self._parts.places.fill(slot)
 
     def _fault(self, slot: LocalSlot, fault: Fault) -> None:
         who = f"rank {slot.rank} of node {self._slots.node}"
@@ -227,8 +189,8 @@ class Ranks:
             slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
         elif self._slots.begun_again and not self._ending.some_lost_behind:
             self._end_if_apart(f"{who} goes on in another loop")
-        elif not (slot.copies and self._judgement.refused(reason)):
-            self._generations.trouble(reason)
+        elif not (slot.copies and self._parts.judgement.refused(reason)):
+            self._parts.generations.trouble(reason)
 
     def _end_if_apart(self, goes_on: str = "") -> None:
         """A rank has ended well, which may become known before or after another one that goes on misses it."""
@@ -247,11 +209,11 @@ class Ranks:
         self._slots.checkpoint_step = max(self._slots.checkpoint_step, ready.checkpoint_step)
         if ready.torn:
             self._ending.notes.append(f"rank {slot.rank} of node {self._slots.node}: {ready.torn}")
-        new, generations = slot.generation == 0, self._generations
-        self._departure.warm_changed()
-        if ready.planned and not generations.requested and slot.rank >= 0:
+        new, generations = slot.generation == 0, self._parts.generations
+        self._parts.departure.warm_changed()
+        if ready.planned and not self._slots.requested and slot.rank >= 0:
             generations.trouble(ready.reason, planned=True)
-        if generations.requested:
+        if self._slots.requested:
             came = new and not generations.first
             self._came_in_between |= came  # before the others hear of it: they may agree at once
             generations.left()
@@ -259,7 +221,7 @@ class Ranks:
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
             generations.trouble("all local ranks are ready")
-        elif ready.built < 0 and (not generations.belongs_to(generations.view) or (new and not self._slots.in_view)):
+        elif ready.built < 0 and (not generations.belongs_to(self._slots.view) or (new and not self._slots.in_view)):
             self._spare_ready()
 
     def installed(self, view: View) -> None:
@@ -286,14 +248,14 @@ class Ranks:
                 self._ending.lost_behind(slot, reason)
                 return
             self._all_come_again()
-        if rank >= 0 and in_training and not self._generations.requested:  # all that die of one fault count once
+        if rank >= 0 and in_training and not self._slots.requested:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)
         if self._deaths.too_many(in_place=slot.deaths):
             limit = f"--max-restarts allows {self._deaths.most} without progress in between"
             self._ending.end(1, f"{reason}; {limit}")
             return
         if rank >= 0:
-            self._generations.trouble(reason)
+            self._parts.generations.trouble(reason)
         self._fill(slot)
 
     def _all_come_again(self) -> None:
@@ -304,15 +266,15 @@ class Ranks:
         """A rank has begun another loop: what was lost behind the last one is replaced."""
         lost = self._ending.go_on()
         self._all_come_again()
-        self._generations.trouble(lost[0][1])
+        self._parts.generations.trouble(lost[0][1])
         for slot, _ in lost:
             self._fill(slot)
 
     def _fill(self, slot: LocalSlot) -> None:
         if self._slots.in_process:
             warm = any(other.ready is not None and other.rank < 0 for other in self._slots)
-            if self._generations.view.spares or warm:
-                self._places.fill_later(slot)
+            if self._slots.view.spares or warm:
+                self._parts.places.fill_later(slot)
             else:
-                self._places.fill(slot)
-            self._generations.left()
+                self._parts.places.fill(slot)
+            self._parts.generations.left()

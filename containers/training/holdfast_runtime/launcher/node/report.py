@@ -121,7 +121,7 @@ class Reports:
 
 
 def describe(launcher: Launcher) -> dict[str, Any]:
-    view = launcher.view
+    view = launcher.slots.view
     lost = [node for node in launcher.expansion.lost if node not in launcher.links.up]
     return {
         "node": launcher.slots.node,
@@ -136,13 +136,13 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "nodes_asked": launcher.slots.asked.ranks // launcher.options.processes,
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
-        "requested": launcher.requested,
+        "requested": launcher.slots.requested,
         "waits_for": waits_for(situation(launcher)),
         "lost": lost,
         "spare": spare_of(
             lost=lost,
             spares=len(view.spares) + launcher.departure.spares,
-            answer=launcher.expansion.answer,
+            answer=launcher.options.expansion.answer,
         ),
         "forker": launcher.forker_pid,
         "silence_s": launcher.silence_s,
@@ -169,12 +169,12 @@ def describe(launcher: Launcher) -> dict[str, Any]:
 
 
 def situation(launcher: Launcher) -> Situation:
-    slots, view, now_s = launcher.slots, launcher.view, time.monotonic()
+    slots, view, now_s = launcher.slots, launcher.slots.view, time.monotonic()
     return Situation(
         generation=view.generation,
         missing=sorted(set(range(launcher.options.nodes)) - launcher.links.up - {slots.node}),
-        requested=launcher.requested,
-        staying=[slot.rank for slot in slots.unresponsive()] if launcher.requested and slots.in_process else [],
+        requested=launcher.slots.requested,
+        staying=[slot.rank for slot in slots.unresponsive()] if launcher.slots.requested and slots.in_process else [],
         starting=sum(slot.alive and slot.ready is None for slot in slots),
         unanswered=launcher.generations.unanswered,
         reports=[

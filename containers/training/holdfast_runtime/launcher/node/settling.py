@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 
-from holdfast_runtime.launcher.links import AllSettled, Links, Settled
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.links import AllSettled, Settled
 from holdfast_runtime.membership import View
 
 ON_THE_WAY = ("recover", "copy")
 
 
-class Settling:
+class Settling(Part):
     """
     As one launcher sees it.
 
@@ -20,15 +20,9 @@ class Settling:
     """
 
     def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        links: Links,
-        instance: str,
-        settled: Callable[[View, Mapping[int, Settled]], None],
+        self, context: Context, *, instance: str, settled: Callable[[View, Mapping[int, Settled]], None]
     ) -> None:
-        self._slots = slots
-        self._links = links
+        super().__init__(context)
         self._instance = instance
         self._settled = settled
         self._view = View(generation=0, nodes=())

@@ -1,6 +1,6 @@
 """
-The processes of this node: started, seen to die, what each last said, what each is told of a view. No decision is
-made here.
+The job on this node: its processes, started and seen to die, what each last reported, and the committed view. No
+decision is made here.
 """
 
 from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_orphans

@@ -98,11 +98,9 @@ class Processes:
         program: Program,
         *,
         deadlines: Deadlines,
-        on_exit: Callable[[Process, int, str], None],
         on_forker_lost: Callable[[str], None],
     ) -> None:
         self._program = program
-        self._on_exit = on_exit
         self._pids: set[int] = set()
         self._loop = asyncio.get_running_loop()
         self._one_at_a_time = asyncio.Lock()
@@ -128,7 +126,9 @@ class Processes:
         if self._program.python:
             await self._forker.prepare()
 
-    async def start(self, environment: Mapping[str, str], *, name: str) -> Process:
+    async def start(
+        self, environment: Mapping[str, str], *, name: str, on_exit: Callable[[Process, int, str], None]
+    ) -> Process:
         """A new process. Raises ForkError, OSError."""
         variables = {**environment, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
         async with self._one_at_a_time:
@@ -140,7 +140,7 @@ class Processes:
                     os.close(out)
             self._pids.add(child.pid)
         process = Process(pid=child.pid, pidfd=os.pidfd_open(child.pid), control=child.control)
-        self._loop.add_reader(process.pidfd, self._ended, process)
+        self._loop.add_reader(process.pidfd, self._ended, process, on_exit)
         return process
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class Processes:
         child.returncode = 0  # reaped here by pidfd, not by its Popen
         return Child(child.pid, ours)
 
-    def _ended(self, process: Process) -> None:
+    def _ended(self, process: Process, on_exit: Callable[[Process, int, str], None]) -> None:
         self._loop.remove_reader(process.pidfd)
         result = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED | os.WNOWAIT)
         if result is not None and (result.si_code != os.CLD_EXITED or result.si_status):
@@ -190,7 +190,7 @@ class Processes:
             code, how = result.si_status, f"it ended with exit code {result.si_status}"
         elif result is not None:
             code, how = -result.si_status, _killed(result.si_status)
-        self._on_exit(process, code, how)
+        on_exit(process, code, how)
 
 
 def _killed(number: int) -> str:

@@ -168,13 +168,19 @@ class LocalSlot:
 
 
 class LocalSlots:
-    """All places of this node: those for ranks first, then those for spares."""
+    """
+    The job on this node: its view, what has become of it, and its places, those for ranks first, then those for spares.
+    """
 
-    def __init__(self, *, node: int, ranks: int, spares: int, world_size: int = 0) -> None:
+    def __init__(self, *, node: int, ranks: int, spares: int, world_size: int = 0, nodes: int = 1) -> None:
         self.node = node
         self.ranks = ranks
         self.world_size = world_size or ranks
         """Of the job, as it is now."""
+        self.view = View(generation=0, nodes=(0,) * nodes)
+        """The committed one."""
+        self.requested = ""
+        """Reason for the next view; empty for none."""
         self.asked = Asked()
         """The size that was asked for last."""
         self._slots = [LocalSlot(index) for index in range(ranks + spares)]

@@ -1,13 +1,11 @@
 """Carries out what ``patience`` says of exceptions of the program, refused state and generations that lead nowhere."""
 
-import asyncio
 import signal
-from collections.abc import Callable
 
 from holdfast_runtime.control import Raised, Stop
-from holdfast_runtime.launcher.generation import Ending, Journal
-from holdfast_runtime.launcher.links import Links, RaisedAt
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.links import RaisedAt
+from holdfast_runtime.launcher.ranks import LocalSlot
 from holdfast_runtime.membership import View
 from holdfast_runtime.patience import STEPS, Error, Ledger, Refusals, begun, budget, failed, judged, noted, refused
 
@@ -17,32 +15,17 @@ OF_ITS_OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, sign
 """Signals that a process gets for what it does itself."""
 
 
-class Judgement:
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        nodes: int,
-        stop_s: float,
-        trouble: Callable[[str], None],
-    ) -> None:
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._stop_s = stop_s
-        self._trouble = trouble
-        self._loop = asyncio.get_running_loop()
-        self._ledger = Ledger(budget=budget(nodes))
+class Judgement(Part):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._ledger = Ledger(budget=budget(self._options.nodes))
         self._refusals = Refusals()
         self._view = View(generation=0, nodes=())
         self._own: list[Error] = []
         self._shown: set[tuple[int, str]] = set()
 
-    def raised(self, slot: LocalSlot, message: Raised) -> None:
+    def raised(self, slot: LocalSlot, message: Raised) -> str:
+        """Return the reason for another view; empty where the job ends."""
         place = self._slots.place_of(slot, launcher=self._links.identity)
         error = Error(
             step=message.step,
@@ -62,13 +45,13 @@ class Judgement:
         verdict = judged(self._ledger, error, world_size=self._slots.world_size)
         if verdict == "end":
             self._end(text, error)
-            return
+            return ""
         if error.where == "outside":
             self._ending.notes.append(text)
         elif verdict == "replace" and error.where != "after":
             slot.held = True
-            self._loop.call_later(REPLACE_AFTER_S, self._replace, slot, slot.incarnation, text, error)
-        self._trouble(text)
+            self._later(REPLACE_AFTER_S, self._replace, slot, slot.incarnation, text, error)
+        return text
 
     def heard(self, error: Error) -> None:
         self._ledger = noted(self._ledger, error)
@@ -131,7 +114,7 @@ class Judgement:
             return
         self._journal.say(f"{text}, failed on retry: replacing the process")
         slot.send(Stop(reason="replaced by another process", exit_code=1))
-        self._loop.call_later(self._stop_s, slot.process.kill)
+        self._later(self._deadlines.stop, slot.process.kill)
 
 
 def _described(error: Error) -> str:

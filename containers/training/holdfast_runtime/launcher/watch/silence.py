@@ -2,41 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from holdfast_runtime.control import Deadlines, StoppedProcesses, is_stopped
-from holdfast_runtime.launcher.generation import Journal
-from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, Process, Processes, is_blocked
+from holdfast_runtime.control import StoppedProcesses, is_stopped
+from holdfast_runtime.launcher.generation import Context, Part
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, Process, Processes, is_blocked
 from holdfast_runtime.membership import View
 from holdfast_runtime.patience import Limits, Pace, ProgressReport, hang, moved, paused, silence_s
 
 
-class Watch:
-    """
-    One launcher's.
-
-    Args:
-        trouble: Asks for another view, with this reason: all have to leave, and who does not is killed.
-        unended: Called with a process that has not ended within ``Deadlines.unended`` after SIGKILL.
-    """
-
-    def __init__(
-        self,
-        *,
-        slots: LocalSlots,
-        processes: Processes,
-        journal: Journal,
-        deadlines: Deadlines,
-        trouble: Callable[[str], None],
-        unended: Callable[[Process], None],
-    ) -> None:
-        self._slots = slots
+class Watch(Part):
+    def __init__(self, context: Context, *, processes: Processes) -> None:
+        super().__init__(context)
         self._processes = processes
-        self._journal = journal
-        self._deadlines = deadlines
-        self._trouble = trouble
-        self._unended = unended
-        self._stopped = StoppedProcesses(deadlines.frozen)
+        self._stopped = StoppedProcesses(self._deadlines.frozen)
         self._pace = Pace()
 
     @property
@@ -56,7 +35,14 @@ class Watch:
     def installed(self, view: View) -> None:
         self._pace = paused(self._pace, step=view.resume_step)
 
-    async def run(self) -> None:
+    async def run(self, *, trouble: Callable[[str], None], unended: Callable[[Process], Awaitable[None]]) -> None:
+        """
+        Look again and again.
+
+        Args:
+            trouble: Requests another view for a reason: all have to leave, and who does not is killed.
+            unended: Called with a process that has not ended within ``Deadlines.unended`` after SIGKILL.
+        """
         every_s = min(self._stopped.every_s, self._deadlines.progress / 4, self._deadlines.unended)
         while True:
             asked_s = time.monotonic()
@@ -65,8 +51,10 @@ class Watch:
             self._look_for_stopped(now_s)
             # A launcher that was stopped itself has to read first what came meanwhile.
             if now_s - asked_s < 3 * every_s:
-                self._look_for_unended(now_s)
-                self._look_for_silent(now_s)
+                for process in self._unended(now_s):
+                    await unended(process)
+                if why := self._look_for_silent(now_s):
+                    trouble(why)
 
     def _look_for_stopped(self, now_s: float) -> None:
         names = {slot.process.pid: _name(slot) for slot in self._slots if slot.process is not None}
@@ -82,13 +70,13 @@ class Watch:
             if pid == forker:
                 self._processes.kill_forker()
 
-    def _look_for_unended(self, now_s: float) -> None:
-        for slot in self._slots:
-            killed_s = slot.process.killed_s if slot.process is not None else None
-            if slot.process is not None and killed_s is not None and now_s - killed_s > self._deadlines.unended:
-                self._unended(slot.process)
+    def _unended(self, now_s: float) -> list[Process]:
+        processes = [slot.process for slot in self._slots if slot.process is not None]
+        limit_s = self._deadlines.unended
+        return [each for each in processes if each.killed_s is not None and now_s - each.killed_s > limit_s]
 
-    def _look_for_silent(self, now_s: float) -> None:
+    def _look_for_silent(self, now_s: float) -> str:
+        """Kill processes that do not start; return why all others have to leave, empty for no reason."""
         limits, reports = self._limits(), []
         for slot in self._slots:
             if slot.process is None or slot.ready is not None or slot.finished or not self._slots.in_process:
@@ -105,8 +93,7 @@ class Watch:
                 what = f"{'taken its place in the view' if slot.generation else 'become ready'} within {limit_s:g} s"
                 self._journal.say(f"{_name(slot)} has not {what} and is killed")
                 slot.kill(f"it had not {what}")
-        if why := hang(reports, limits=limits, world_size=self._slots.world_size):
-            self._trouble(why)
+        return hang(reports, limits=limits, world_size=self._slots.world_size)
 
     def _place_s(self) -> float:
         hope = self._slots.only_hope(reported=lambda slot: slot.progress is not None)

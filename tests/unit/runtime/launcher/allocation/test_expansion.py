@@ -4,6 +4,7 @@ import asyncio
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from holdfast_runtime.launcher.allocation import (
     read_job,
     without_slurm,
 )
+from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import View
 
 SHOWN = (
@@ -97,7 +99,9 @@ class Leader:
             (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {folder}/asked\n{body}\n')
             (folder / name).chmod(0o755)
         (folder / "asked").touch()
-        self.view = View(generation=3, nodes=(0, 0, -1, 0, 0))
+        slots = LocalSlots(node=0, ranks=1, spares=0)
+        slots.view = View(generation=3, nodes=(0, 0, -1, 0, 0))
+        self.slots, links = slots, SimpleNamespace(up=up, port=1)
         self.made = Expansion(
             Request(
                 job="7",
@@ -108,10 +112,10 @@ class Leader:
                 program=("t.py",),
             ),
             token="secret",
-            view=lambda: self.view,
             leads=lambda: leads,
-            up=lambda: up,
-            address=lambda: ("ip-11", 1),
+            slots=slots,
+            links=links,  # type: ignore[arg-type]
+            host="ip-11",
             tell=self.said.append,
         )
 
@@ -192,12 +196,12 @@ def test_a_job_that_holds_gres_gets_the_node_beside_it_and_is_not_merged(program
 def test_a_job_that_has_not_asked_is_told_once_what_it_lacks(programs: Path) -> None:
     async def main() -> None:
         leader = Leader(programs, shown=WITH_GPUS, is_asked=False)
-        without_2 = leader.view
+        without_2 = leader.slots.view
         leader.made.installed()
         assert leader.said == [], "a node that no view has had starts late"
-        leader.view = View(generation=4, nodes=(0,) * 5)
+        leader.slots.view = View(generation=4, nodes=(0,) * 5)
         leader.made.installed()
-        leader.view = without_2
+        leader.slots.view = without_2
         assert await leader.run() == []
         leader.made.installed()
         assert leader.said == [WITHOUT]

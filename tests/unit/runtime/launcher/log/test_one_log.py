@@ -13,8 +13,7 @@ import pytest
 
 from holdfast_common import EventLog
 from holdfast_runtime.launcher.asking import Situation, default_job, find_sockets, spare_of, waits_for
-from holdfast_runtime.launcher.generation import Journal, describe_view, ranges
-from holdfast_runtime.launcher.node import Record
+from holdfast_runtime.launcher.generation import Journal, Record, describe_view, ranges
 from holdfast_runtime.membership import RankStatus, Slot, View
 from holdfast_runtime.patience import ProgressReport
 

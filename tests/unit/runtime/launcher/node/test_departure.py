@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_common import node_socket
 from holdfast_runtime.control import HandOver
+from holdfast_runtime.launcher.generation import Departure
 from holdfast_runtime.launcher.links import HandOverAt
-from holdfast_runtime.launcher.node import Departure
 from holdfast_runtime.membership import RankStatus, Slot, View
 
 COMMAND = node_socket.Command(id="1", command="hand-over", reason="Xid 79")
@@ -22,6 +23,7 @@ VIEW = View(
 class Links:
     def __init__(self) -> None:
         self.told: list[Any] = []
+        self.up = {0, 2}
 
     def broadcast(self, message: object) -> None:
         self.told.append(message)
@@ -55,32 +57,32 @@ class Story:
         self.slot, self.links = Told(), Links()
         self.answers: list[node_socket.Answer] = []
         self.now_s, self.timers = 100.0, []  # type: float, list[tuple[float, Callable[[], None]]]
-        self.view, self.requested, self.voters, self.filled = VIEW, "", 2, 0
+        self.filled = 0
         self.builds_at_once, self.built = True, lambda: None
         self.asked_for: tuple[list[int], dict[int, int]] | None = None
         self.slots = SimpleNamespace(
             node=1, in_view=[self.slot], in_process=True, some_finished=False, leaving=False, quarantined=False,
-            known_step=30, checkpoint_step=20, warm=0,
+            known_step=30, checkpoint_step=20, warm=0, view=VIEW, requested="",
         )  # fmt: skip
         self.ending = SimpleNamespace(begun=False, some_finished=False, depart=self._depart)
         self.departed: tuple[int, str] | None = None
         self.departure = Departure(
-            slots=self.slots,  # type: ignore[arg-type]
-            links=self.links,  # type: ignore[arg-type]
-            journal=SimpleNamespace(say=lambda _text: None, tell=lambda _text: None),  # type: ignore[arg-type]
-            ending=self.ending,  # type: ignore[arg-type]
-            nodes=3,
-            view=lambda: self.view,
-            requested=lambda: self.requested,
-            voters=lambda: self.voters,
+            context(
+                self.slots,
+                links=self.links,
+                journal=SimpleNamespace(say=lambda _text: None, tell=lambda _text: None),
+                ending=self.ending,
+                timer=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
+                nodes=3,
+                world_sizes=(),
+            ),
             failed=self._failed,
-            later=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
             clock=lambda: self.now_s,
-            build=self._build,
+            building=SimpleNamespace(for_others=self._build),  # type: ignore[arg-type]
         )
         self.departure.spares_of(2, changes.pop("spares", 1))
         for name, value in changes.items():
-            setattr(self.slots if hasattr(self.slots, name) else self, name, value)
+            setattr(next((part for part in (self.slots, self.links) if hasattr(part, name)), self), name, value)
 
     def ask(self, command: node_socket.Command = COMMAND) -> str:
         self.departure.ask(command, self.answers.append)
@@ -127,11 +129,11 @@ def test_it_tells_all_and_its_own_ranks_when_to_leave_and_gives_none_of_its_proc
 def test_it_ends_once_all_ranks_of_the_view_without_it_are_there_and_not_before() -> None:
     story = Story()
     story.ask()
-    story.view = View(generation=5, nodes=(0, -1, 0), ranks=VIEW.ranks[:1] * 2, resume_step=32)
+    story.slots.view = View(generation=5, nodes=(0, -1, 0), ranks=VIEW.ranks[:1] * 2, resume_step=32)
 
-    story.departure.installed(story.view)
+    story.departure.installed(story.slots.view)
     assert story.departed is None
-    story.departure.settled(story.view, {})
+    story.departure.settled(story.slots.view, {})
 
     assert story.departed is not None
     assert story.departed[0] == 75
@@ -153,7 +155,7 @@ def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
     ("changes", "why"),
     [
         ({"spares": 0}, "0 warm processes on other nodes, 1 required"),
-        ({"voters": 1}, "1 votes would remain, 2 required"),
+        ({"up": {2}}, "1 votes would remain, 2 required"),
         ({"view": View(generation=1, nodes=(0, 0, 0))}, "not connected yet"),
     ],
 )
@@ -196,9 +198,9 @@ def test_in_a_recovery_it_waits_until_the_ranks_are_together_again() -> None:
     assert story.ask() == "begun"
     assert story.slot.sent == []
 
-    story.requested, story.view = "", View(generation=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
-    story.departure.installed(story.view)
-    story.departure.settled(story.view, {})
+    story.slots.requested, story.slots.view = "", View(generation=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
+    story.departure.installed(story.slots.view)
+    story.departure.settled(story.slots.view, {})
     assert story.slot.sent == [HandOver(generation=5, after_step=32)]
 
 
@@ -313,15 +315,15 @@ def test_it_fails_where_no_spare_is_left_when_they_would_be_built() -> None:
 def test_it_begins_again_after_a_loss_while_spares_were_built() -> None:
     story = Story(builds_at_once=False)
     story.ask()
-    story.requested = "rank 0 is lost"
+    story.slots.requested = "rank 0 is lost"
 
     story.built()
 
     assert announced(story) == []
 
-    story.view, story.requested, story.builds_at_once = replace(VIEW, generation=5), "", True
-    story.departure.installed(story.view)
-    story.departure.settled(story.view, {})
+    story.slots.view, story.slots.requested, story.builds_at_once = replace(VIEW, generation=5), "", True
+    story.departure.installed(story.slots.view)
+    story.departure.settled(story.slots.view, {})
 
     assert [message.generation for message in announced(story)] == [5]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from holdfast.planner.actual import ledgers
 from holdfast_common import Event, kinds, timeline
+from holdfast_runtime.launcher.generation import Record
 from holdfast_runtime.launcher.links import Settled
-from holdfast_runtime.launcher.node import Record
 from holdfast_runtime.membership import RankStatus, Slot, View
 
 S = 1_000_000_000

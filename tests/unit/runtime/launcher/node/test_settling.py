@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+from launcher_context import context
+
 from holdfast_runtime.launcher.links import AllSettled, Settled
 from holdfast_runtime.launcher.node import Settling
 from holdfast_runtime.membership import View
@@ -30,7 +32,7 @@ class Job:
         links: Any = SimpleNamespace(send=send, broadcast=broadcast)
         slots: Any = SimpleNamespace(node=me, in_view=[SimpleNamespace(index=0)], in_process=True)
         settled = self.told[me].append
-        return Settling(slots=slots, links=links, instance=f"i-{me}", settled=lambda view, said: settled(len(said)))
+        return Settling(context(slots, links=links), instance=f"i-{me}", settled=lambda view, said: settled(len(said)))
 
     def install(self, view: View, *nodes: int) -> None:
         for node in nodes or range(len(self._parts)):

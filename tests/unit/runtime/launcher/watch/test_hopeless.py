@@ -7,6 +7,7 @@ import pytest
 from holdfast_runtime import membership as m
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.generation import Agreement, Effects
+from holdfast_runtime.launcher.ranks import LocalSlots
 
 
 def told(*, size: int, step: int) -> list[str]:
@@ -14,6 +15,7 @@ def told(*, size: int, step: int) -> list[str]:
     stops: list[str] = []
 
     async def run() -> None:
+        slots = LocalSlots(node=0, ranks=1, spares=0)
         effects = Effects(
             send=lambda _to, _message: None,
             leave=lambda _generation, _reason: None,
@@ -22,7 +24,7 @@ def told(*, size: int, step: int) -> list[str]:
             stop=stops.append,
             policy=lambda: m.Policy(world_size=1),
         )
-        agreement = Agreement(me=0, size=size, incarnation=0, deadlines=Deadlines(), effects=effects)
+        agreement = Agreement(slots=slots, size=size, incarnation=0, deadlines=Deadlines(), effects=effects)
         agreement.trouble("rank 0 is lost")
         slot = m.RankStatus(slot=m.Slot(0, 0, 1), rank=-1)
         agreement.ready(m.Status(node=0, incarnation=0, ranks=(slot,), known_step=step))

@@ -16,7 +16,7 @@ DEADLINES = replace(Deadlines(), beat=BEAT_S)
 
 def test_launchers_that_begin_at_different_times_beat_at_the_same() -> None:
     beats: list[list[float]] = [[], []]
-    pulses = [HeartbeatThread(links=lambda own=own: {0: listening(own)}, deadlines=DEADLINES) for own in beats]
+    pulses = [HeartbeatThread(links={0: listening(own)}, deadlines=DEADLINES) for own in beats]
 
     for pulse, phase in zip(pulses, (0.25, 0.75), strict=True):
         time.sleep((phase * BEAT_S - time.time()) % BEAT_S)
@@ -31,7 +31,7 @@ def test_launchers_that_begin_at_different_times_beat_at_the_same() -> None:
 
 
 def test_a_launcher_that_is_kept_from_its_work_knows_how_late_it_was() -> None:
-    pulse = HeartbeatThread(links=dict, deadlines=DEADLINES)
+    pulse = HeartbeatThread(links={}, deadlines=DEADLINES)
     pulse.start()
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(10.0)

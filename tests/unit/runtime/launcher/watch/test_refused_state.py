@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_runtime.control import Progress, Ready
 from holdfast_runtime.launcher.ranks import LocalSlot
@@ -31,15 +32,7 @@ def ended(*views: View) -> list[str]:
     async def run() -> None:
         nothing: Any = SimpleNamespace(say=lambda _text: None, tell=lambda _text: None)
         ending: Any = SimpleNamespace(begun=False, notes=[], end=lambda _code, reason: found.append(reason))
-        judgement = Judgement(
-            slots=nothing,
-            links=nothing,
-            journal=nothing,
-            ending=ending,
-            nodes=2,
-            stop_s=1.0,
-            trouble=lambda _reason: None,
-        )
+        judgement = Judgement(context(nothing, journal=nothing, ending=ending))
         for view in views:
             judgement.installed(view, reason="rank 1 is lost")
             assert judgement.refused(REASON) == bool(found)

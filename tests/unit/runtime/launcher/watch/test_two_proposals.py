@@ -5,6 +5,7 @@ import asyncio
 from holdfast_runtime import membership as m
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.generation import PROPOSAL_PER_LAUNCHER_S, Agreement, Effects
+from holdfast_runtime.launcher.ranks import LocalSlots
 
 SIZE = 20
 
@@ -26,6 +27,7 @@ def proposed_after_s(*, asked: bool, waits_s: float = 0.0) -> float:
             if isinstance(message, m.Prepare):
                 found.append(loop.time())
 
+        slots = LocalSlots(node=1, ranks=1, spares=0)
         effects = Effects(
             send=send,
             leave=lambda _generation, _reason: None,
@@ -34,12 +36,12 @@ def proposed_after_s(*, asked: bool, waits_s: float = 0.0) -> float:
             stop=lambda _reason: None,
             policy=lambda: m.Policy(world_size=SIZE),
         )
-        agreement = Agreement(me=1, size=SIZE, incarnation=0, deadlines=Deadlines(), effects=effects)
+        agreement = Agreement(slots=slots, size=SIZE, incarnation=0, deadlines=Deadlines(), effects=effects)
         for node in (0, *range(2, SIZE)):
             agreement.found(node, 0)
         agreement.trouble("rank 1 is lost")
         if asked:
-            agreement.message(0, m.Prepare(1, m.Ballot(1, 0), agreement.committed))
+            agreement.message(0, m.Prepare(1, m.Ballot(1, 0), slots.view))
         await asyncio.sleep(waits_s)
         began_s = loop.time()
         agreement.changed()

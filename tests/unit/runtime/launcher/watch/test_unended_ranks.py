@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from launcher_context import context
 
 from holdfast_runtime.control import Progress
 from holdfast_runtime.launcher.node import Ranks
 from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import Slot, View
 
-PARTS = ("keys", "watch", "judgement", "links", "record", "settling", "departure", "building")
+PARTS = ("keys", "watch", "judgement", "record", "settling", "departure", "building", "tasks")
 
 
 class Node:
@@ -28,23 +30,23 @@ class Node:
             pid=os.getpid(), has_device=has_device, has_message=False, ended=False, kill=lambda *_: None
         )
         self.slots = LocalSlots(node=4, ranks=1, spares=1, world_size=2)
-        self.slots.in_process = True
+        self.slots.in_process, self.slots.requested = True, "it hangs"
+        self.slots.view = View(generation=3, nodes=(0,), spares=(Slot(4, 1),))
         self.rank, self.spare = self.slots
         self.rank.rank, self.rank.generation, self.rank.process = 2, 3, self.process
         self.rank.progress = Progress(step=7, phase="forward")
         anything: Callable[..., None] = lambda *_given, **_named: None  # noqa: E731
         parts: dict[str, Any] = {name: SimpleNamespace(died=anything, warm_changed=anything) for name in PARTS}
-        parts["slots"] = self.slots
         parts["places"] = SimpleNamespace(
             fill=lambda slot: self.filled.append(("now", slot.index)),
             fill_later=lambda slot: self.filled.append(("later", slot.index)),
         )
-        parts["journal"] = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
-        parts["ending"] = SimpleNamespace(begun=ends, some_finished=False)
-        parts["generations"] = SimpleNamespace(
-            view=SimpleNamespace(generation=3, spares=("one",)), requested="it hangs", trouble=anything, left=self._left
-        )
-        self.ranks = Ranks(**parts, max_restarts=3)
+        journal = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
+        ending = SimpleNamespace(begun=ends, some_finished=False)
+        parts["generations"] = SimpleNamespace(trouble=anything, left=self._left)
+        self.ranks = Ranks(
+            context(self.slots, journal=journal, ending=ending, max_restarts=3), SimpleNamespace(**parts)
+        )  # type: ignore[arg-type]
 
     def _left(self) -> None:
         self.left += self.slots.all_left(first=False)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from launcher_context import context
 
 from holdfast_common import EventLog
 from holdfast_runtime.control import Deadlines, Phase, Progress, Ready, Survives
@@ -40,16 +41,11 @@ class World:
         self.rank.rank, self.rank.generation = 0, 2
         self.spare.ready = Ready(committed_step=0, state="none")
         self.troubles: list[str] = []
-        self.unended: list[object] = []
         journal = Journal(node=0, as_json=False, events=EventLog.from_environment(source="job"))
         journal.say = lambda text, **_facts: self.reported.append(text)  # type: ignore[method-assign]
         self.watch = Watch(
-            slots=self.slots,
+            context(self.slots, journal=journal),
             processes=None,  # type: ignore[arg-type]
-            journal=journal,
-            deadlines=Deadlines(),
-            trouble=self.troubles.append,
-            unended=self.unended.append,
         )
 
     def steps(self, patch: pytest.MonkeyPatch, *, seconds: float) -> None:
@@ -61,9 +57,9 @@ class World:
     def look(self, now_s: float, phase: Phase | None = None) -> bool:
         """Whether anything was done about the rank."""
         self.rank.progress = Progress(step=1, phase=phase) if phase else None
-        before = len(self.troubles)
-        self.watch._look_for_silent(now_s)
-        return len(self.troubles) > before or killed(self.rank)
+        why = self.watch._look_for_silent(now_s)
+        self.troubles += [why] if why else []
+        return bool(why) or killed(self.rank)
 
 
 def killed(slot: LocalSlot) -> bool:
@@ -106,15 +102,11 @@ def test_a_rank_of_a_sharded_job_waits_for_the_others_in_forward_too(monkeypatch
 def test_what_was_killed_and_has_not_ended_is_reported_once_its_time_is_over() -> None:
     world = World()
     process = world.rank.process
-    world.watch._look_for_unended(100.0)
-    assert world.unended == []
+    assert world.watch._unended(100.0) == []
 
     world.rank.kill("a test wants it")
-    world.watch._look_for_unended(4.9)
-    assert world.unended == []
-    world.watch._look_for_unended(5.1)
-
-    assert world.unended == [process]
+    assert world.watch._unended(4.9) == []
+    assert world.watch._unended(5.1) == [process]
     world.look(10_000.0, "vote")
     assert world.troubles == [], "no other view is wanted for it a second time"
 
@@ -189,7 +181,7 @@ def test_a_launcher_that_was_stopped_itself_reads_before_it_judges() -> None:
 
             patch.setattr("holdfast_runtime.launcher.watch.silence.asyncio", type("Fast", (), {"sleep": no_wait}))
             with pytest.raises(RuntimeError):
-                await world.watch.run()
+                await world.watch.run(trouble=world.troubles.append, unended=no_wait)
 
     asyncio.run(test())
     assert looks == [101.0, 102.0]

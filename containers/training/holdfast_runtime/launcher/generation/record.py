@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from holdfast_common import kinds
-from holdfast_runtime.launcher.generation import Journal
+from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Settled
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import View

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from holdfast_common import node_socket
 from holdfast_runtime import control
-from holdfast_runtime.launcher.generation import Ending, Journal
-from holdfast_runtime.launcher.links import HandOverAt, Links, Settled, Spares
-from holdfast_runtime.launcher.ranks import LocalSlots, Process
+from holdfast_runtime.launcher.generation.building import Building
+from holdfast_runtime.launcher.generation.part import Context, Part
+from holdfast_runtime.launcher.links import HandOverAt, Settled, Spares
+from holdfast_runtime.launcher.ranks import Process
 from holdfast_runtime.membership import View
 
 HANDED_OVER = 75
@@ -40,49 +41,29 @@ class _Asked:
     """Whether the committed view has nothing of this node."""
 
 
-class Departure:
+class Departure(Part):
     """
     One launcher's part in its own hand-over and in those of others.
 
     Args:
-        least: Ranks that the job may go on with. Default: as many as it has
-        requested: Reason for the next one; empty if none is requested.
-        voters: Votes on the next view that there would be without this launcher.
-        build: Has spares of other nodes, of which there are so many, made ready for ranks, and calls something then.
-            Default: they are
-        later: Calls something after so many seconds.
+        failed: Called when this node keeps its ranks after all.
         clock: Seconds. Default: the machine's
     """
 
     def __init__(
         self,
+        context: Context,
         *,
-        slots: LocalSlots,
-        links: Links,
-        journal: Journal,
-        ending: Ending,
-        nodes: int,
-        least: int = 0,
-        view: Callable[[], View],
-        requested: Callable[[], str],
-        voters: Callable[[], int],
+        building: Building,
         failed: Callable[[], None],
-        later: Callable[[float, Callable[[], None]], object],
-        build: Callable[[Sequence[int], Mapping[int, int], Callable[[], None]], None] = lambda _r, _s, then: then(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._slots = slots
-        self._links = links
-        self._journal = journal
-        self._ending = ending
-        self._nodes = nodes
-        self._least = least
-        self._view = view
-        self._requested = requested
-        self._voters = voters
+        super().__init__(context)
+        self._nodes = self._options.nodes
+        self._least = min(self._options.world_sizes, default=0)
+        """Ranks that the job may go on with; 0 for as many as it has."""
+        self._building = building
         self._failed = failed
-        self._later = later
-        self._build = build
         self._clock = clock
         self._asked: _Asked | None = None
         self._step, self._step_s, self._longest_s = 0, clock(), 0.0
@@ -96,8 +77,8 @@ class Departure:
         return sum(self._spares.values())
 
     def announce(self, reason: str, *, leaving: bool = False) -> None:
-        after_step = self._slots.known_step + STEPS_OF_NOTICE
-        message = HandOverAt(generation=self._view().generation, after_step=after_step, reason=reason, leaving=leaving)
+        after_step, generation = self._slots.known_step + STEPS_OF_NOTICE, self._slots.view.generation
+        message = HandOverAt(generation=generation, after_step=after_step, reason=reason, leaving=leaving)
         self._links.broadcast(message)
         self.announced(self._slots.node, message)
 
@@ -108,7 +89,7 @@ class Departure:
             self._asked = replace(self._asked, command=command, answer=answer)
             self._say(self._asked, "begun")
             return
-        if self._requested() and not self._hopeless():
+        if self._slots.requested and not self._hopeless():
             self._asked = asked
             self._say(asked, "begun", reason="after the recovery in progress")
             return
@@ -139,7 +120,7 @@ class Departure:
             self.warm_changed()
 
     def announced(self, node: int, message: HandOverAt) -> None:
-        if message.generation != self._view().generation:
+        if message.generation != self._slots.view.generation:
             return
         who = f"node {node} hands over its ranks" if message.leaving else "all ranks leave"
         self._journal.tell(f"{who} after step {message.after_step}: {message.reason}")
@@ -206,18 +187,18 @@ class Departure:
         if asked.command.urgent:
             self._leave()
         else:
-            self._build([slot.rank for slot in self._slots.in_view], self._spares, self._leave)
+            self._building.for_others([slot.rank for slot in self._slots.in_view], self._spares, self._leave)
 
     def _leave(self) -> None:
         asked = self._asked
-        if asked is None or asked.announced or self._requested():
+        if asked is None or asked.announced or self._slots.requested:
             return
         if refusal := self._refusal():
             self._asked = None
             self._say(asked, "failed", reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
             return
         ranks = tuple(slot.rank for slot in self._slots.in_view)
-        self._asked = asked = replace(asked, ranks=ranks, announced=self._view().generation)
+        self._asked = asked = replace(asked, ranks=ranks, announced=self._slots.view.generation)
         self._slots.leaving = True
         self.warm_changed()
         self.announce(asked.command.reason, leaving=True)
@@ -229,7 +210,7 @@ class Departure:
         asked = self._asked
         if asked is None or not asked.announced or asked.left:
             return
-        there = {item.slot.node for item in self._view().ranks} | {
+        there = {item.slot.node for item in self._slots.view.ranks} | {
             node for node, ready in self._spares.items() if ready
         }
         if not there - self._others - {self._slots.node}:
@@ -238,23 +219,23 @@ class Departure:
 
     def _look(self) -> None:
         asked = self._asked
-        if asked is None or asked.left or self._ending.begun or self._view().generation != asked.announced:
+        if asked is None or asked.left or self._ending.begun or self._slots.view.generation != asked.announced:
             return
         self.stepped()
         still_s = self._clock() - self._step_s
-        if self._requested() or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
+        if self._slots.requested or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
             self._later(LOOK_S, self._look)
             return
         self._journal.say(f"hand-over: no step for {still_s:.1f} s, killing the ranks of this node")
         ended = [slot.process for slot in self._slots.in_view if slot.process is not None]
         for process in ended:
             process.kill()
-        self._later(UNENDED_S, lambda: self._leave_behind(ended))
+        self._later(UNENDED_S, self._leave_behind, ended)
 
     def _leave_behind(self, ended: Sequence[Process]) -> None:
         asked, there = self._asked, [slot.process for slot in self._slots.in_view]
         held = any(process in there for process in ended)
-        if asked is not None and held and not asked.left and self._view().generation == asked.announced:
+        if asked is not None and held and not asked.left and self._slots.view.generation == asked.announced:
             self.abandon("its processes do not end")
 
     def _hopeless(self) -> str:
@@ -268,19 +249,20 @@ class Departure:
         refusal = self._hopeless()
         if refusal:
             return refusal
-        view, held = self._view(), len(self._slots.in_view)
+        view, held = self._slots.view, len(self._slots.in_view)
         if not any(item.port for item in view.ranks):
             return "the ranks are not connected yet"
         needed = held if not self._least else held - (len(view.ranks) - self._least)
         if self.spares < needed:
             return f"{self.spares} warm processes on other nodes, {needed} required"
         majority = self._nodes // 2 + 1
-        if self._voters() < majority:
-            return f"{self._voters()} votes would remain, {majority} required"
+        voters = len(self._links.up) + (self._nodes % 2 == 0 and view.witness >= 0)
+        if voters < majority:
+            return f"{voters} votes would remain, {majority} required"
         return ""
 
     def _would_be_lost(self) -> int:
-        if any(item.slot.node != self._slots.node for item in self._view().ranks):
+        if any(item.slot.node != self._slots.node for item in self._slots.view.ranks):
             return 0  # replicas: the others have it
         return max(0, self._slots.known_step - max(0, self._slots.checkpoint_step))
 
