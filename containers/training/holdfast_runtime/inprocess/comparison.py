@@ -6,7 +6,6 @@ rank, a difference is intended: such values are gathered with each vote for a pr
 a difference ends the job, with its name and values.
 """
 
-import io
 import json
 import logging
 import zlib
@@ -24,22 +23,21 @@ from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.member import Member, Standing
 from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.tensors import MOST_BYTES, packed_values
 from holdfast_runtime.sharded import Sharded, gathered, gathered_bytes
 from holdfast_runtime.state import Path, named, shown
-from holdfast_runtime.transfer import Flat, flatten, local, unflatten
+from holdfast_runtime.transfer import local
 
 VOTES = 3
 """First votes of a generation that compare all facts: code around a step shows its effect in the next one."""
-MOST_BYTES = 1 << 20
-"""Of the values of one rank that are gathered with a vote."""
 Wait = Callable[[Any], object]
 
 
 _LOG = logging.getLogger(__name__)
 LARGE_VALUES = (
     f"ranks with the same part of the model have more than {MOST_BYTES >> 20} MiB a rank that others have not, in "
-    "buffers or in state=: a rank that is lost ends the job; make them equal on all ranks, or shard over all ranks, "
-    "with Run(snapshot_every=...)"
+    "buffers or in state=: a rank that is lost ends the job; make them equal on all ranks, or of a sharded model shard "
+    "over all ranks, with Run(snapshot_every=...)"
 )
 
 BETWEEN = (
@@ -69,6 +67,8 @@ class Comparison:
         self._generation = self._votes = 0
         self._begins_loop = self._is_of_loop = False
         """Of the next vote, and of the newest one: True for the first of a loop."""
+        self._has_large_values = False
+        """Whether some rank has more of its own than others hold for it."""
         self._has_buffers = False
         """Whether the model has some on each rank, as the generation began."""
 
@@ -203,15 +203,14 @@ class Comparison:
         """Give all ranks the values that are of this rank alone, as they are after ``step`` updates. A collective."""
         if not self._state.by_rank:
             return
-        flat, buffer = flatten(self._state.own_values()), io.BytesIO()
-        torch.save((flat.skeleton, flat.tensors), buffer)
-        data = buffer.getvalue()
-        found = gathered_bytes(data if len(data) <= MOST_BYTES else b"", wait=self._wait)
-        if self._sharded is not None and not self._sharded.has_large_values and not all(found):
-            self._sharded.has_large_values = True
+        found = gathered_bytes(packed_values(self._state.own_values()), wait=self._wait)
+        if not (self._has_large_values or all(found)):
+            self._has_large_values = True
+            if self._sharded is not None:
+                self._sharded.has_large_values = True
             if dist.get_rank() == 0:
                 _LOG.warning("%s", LARGE_VALUES)
-        self._state.keep_of_ranks(step, [_loaded(each) for each in found])
+        self._state.keep_of_ranks(step, found)
 
 
 def digest_of_facts(facts: Mapping[Path, Any]) -> int:
@@ -236,11 +235,3 @@ def _value(fact: list[str] | None) -> str:
 
 def _must_agree(name: str) -> bool:
     return name.startswith(("optimizer", "scheduler", "torch", "model.trained")) or name.endswith(".training")
-
-
-def _loaded(data: bytes) -> dict[Path, Any] | None:
-    if not data:
-        return None
-    skeleton, tensors = torch.load(io.BytesIO(data), weights_only=True)
-    found: dict[Path, Any] = unflatten(Flat(skeleton, tensors))
-    return found
