@@ -10,6 +10,7 @@ import torch
 from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
+from torchmetrics import Metric
 
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run, Step, unsupported_reported
@@ -114,6 +115,9 @@ class HoldfastStrategy(SingleDeviceStrategy):
         fit.epoch_loop.automatic_optimization = AutomaticOptimization(trainer, accumulate=self._accumulate)
         loops = _Received(lambda: {"loops": self._loops or fit.state_dict(), "updated": self._has_updated()})
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
+        # Lightning makes this when a metric is logged, with addresses that are of this process alone.
+        metrics = {id(part): name for name, part in module.named_modules() if isinstance(part, Metric)}
+        module._metric_attributes = metrics or None
         # Lightning counts its batches, and would count the one of a trial too.
         options = {**self._options, "warm_up": False}
         self._run = Run(module, self.optimizers[0], state={RECEIVED + "loops": loops, **schedulers}, **options)
