@@ -169,10 +169,14 @@ class Comparison:
             other = next((each for each in group if others[each]["facts"].get(name) != here), group[0])
             left = max(each["left"] for each in others)
             cause = f"; the code around `with step:` ran again for step {left}, which was left" if left >= 0 else ""
+            way = (
+                "Give what it depends on to Run(state=...), and put code after `with step:` under `if step.done:`"
+                if not name.startswith("objects.")
+                else "An object of its kind cannot be sent to the process that takes over a rank: make it before Run"
+            )
             raise DivergenceError(
                 f"{name}: {_value(here)} at rank {own.rank}, {_value(others[other]['facts'].get(name))} at rank "
-                f"{other}{cause}. Give what it depends on to Run(state=...), and put code after `with step:` under "
-                "`if step.done:`" + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
+                f"{other}{cause}. {way}" + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
             )
         self._state.by_rank |= {*different}
         self.gather(step=own.committed_step + 1)
