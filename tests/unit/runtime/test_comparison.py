@@ -118,6 +118,17 @@ def test_each_kind_of_difference_is_named(
         sent(mine, other)
 
 
+def test_a_list_of_a_rank_s_own_values_grows_after_a_recovery(sent: Callable[[Rank, Rank], None]) -> None:
+    mine, other = Rank(0, recovered=True), Rank(1, recovered=True)
+    for rank, values in ((mine, [1, 2]), (other, [1, 3])):
+        rank.counter.seen = values  # type: ignore[assignment]
+        rank.state.by_rank = {"state.counter.seen[0]"}
+
+    sent(mine, other)
+
+    assert mine.state.by_rank == {"state.counter.seen[0]", "state.counter.seen[1]"}
+
+
 def digest(rank: Rank) -> int:
     return inprocess.digest_of_facts(rank.comparison.facts(whole=True))
 

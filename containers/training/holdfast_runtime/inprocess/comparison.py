@@ -8,6 +8,7 @@ a difference ends the job, with its name and values.
 
 import json
 import logging
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -163,8 +164,10 @@ class Comparison:
             for name in dict.fromkeys(name for each in every for name in each)
             if name not in self._state.by_rank and any(each.get(name) != every[0].get(name) for each in every)
         ]
-        if different and own.recovered and (self._votes < VOTES or any(map(_must_agree, different))):
-            name = different[0]
+        lists = {_without_places(name) for name in self._state.by_rank}
+        unknown = [name for name in different if _without_places(name) not in lists]
+        if unknown and own.recovered and (self._votes < VOTES or any(map(_must_agree, unknown))):
+            name = unknown[0]
             here = others[own.rank]["facts"].get(name)
             other = next((each for each in group if others[each]["facts"].get(name) != here), group[0])
             left = max(each["left"] for each in others)
@@ -176,7 +179,7 @@ class Comparison:
             )
             raise DivergenceError(
                 f"{name}: {_value(here)} at rank {own.rank}, {_value(others[other]['facts'].get(name))} at rank "
-                f"{other}{cause}. {way}" + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
+                f"{other}{cause}. {way}" + (f" ({len(unknown) - 1} more differ)" if len(unknown) > 1 else "")
             )
         self._state.by_rank |= {*different}
         self.gather(step=own.committed_step + 1)
@@ -235,6 +238,11 @@ def _shown(value: Any) -> list[str]:
 
 def _value(fact: list[str] | None) -> str:
     return "nothing" if fact is None else fact[0]
+
+
+def _without_places(name: str) -> str:
+    """Return the same name for all entries of a list: one that grows, and has values of a rank, has more of them."""
+    return re.sub(r"\[\d+\]", "[]", name)
 
 
 def _must_agree(name: str) -> bool:
