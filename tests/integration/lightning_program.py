@@ -16,6 +16,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import EMAWeightAveraging
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -54,7 +55,8 @@ class Recorder(pl.Callback):
         run = trainer.strategy.run  # type: ignore[attr-defined]
         parameters = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
         rate = trainer.optimizers[0].param_groups[0]["lr"]
-        about = (parameters.numpy().tobytes(), module.samples.numpy().tobytes(), rate, trainer.global_step)
+        average = [value.tolist() for value in AVERAGE._average_model.state_dict().values()]  # type: ignore[union-attr]
+        about = (parameters.numpy().tobytes(), average, module.samples.numpy().tobytes(), rate, trainer.global_step)
         line = {"step": run.step, "loss": str(rate), "digest": hash_of(*about)}
         with (FOLDER / f"rank{run.rank}.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -65,6 +67,7 @@ def hash_of(*values: object) -> int:
 
 
 FOLDER = Path(sys.argv[1])
+AVERAGE = EMAWeightAveraging(decay=0.5)
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
@@ -78,7 +81,7 @@ if __name__ == "__main__":
         accelerator="cpu",
         gradient_clip_val=0.5,
         accumulate_grad_batches=int(os.environ.get("ACCUMULATE", "1")),
-        callbacks=[Recorder()],
+        callbacks=[AVERAGE, Recorder()],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,

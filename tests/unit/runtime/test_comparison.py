@@ -1,6 +1,7 @@
 """What ranks must have alike besides parameters: compared, named, or remembered as values of one rank."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -102,8 +103,9 @@ def test_a_rate_that_differs_after_a_recovery_ends_the_job_with_both_values_and_
         (lambda rank: rank.model.register_forward_hook(lambda *_: None), "hooks"),
         (lambda rank: setattr(rank.counter, "seen", 3), "state.counter.seen"),
         (lambda rank: rank.counter.noise.data.add_(1), "state.counter.noise"),
+        (lambda rank: setattr(rank.model, "pool", re.compile("a")), "objects.pool: 'Pattern'.*: make it before Run"),
     ],
-    ids=["mode", "frozen", "attribute", "hook", "state", "tensor of state"],
+    ids=["mode", "frozen", "attribute", "hook", "state", "tensor of state", "object of a library"],
 )
 def test_each_kind_of_difference_is_named(
     change: Callable[[Rank], object], name: str, sent: Callable[[Rank, Rank], None]
@@ -114,6 +116,17 @@ def test_each_kind_of_difference_is_named(
 
     with pytest.raises(DivergenceError, match=name):
         sent(mine, other)
+
+
+def test_a_list_of_a_rank_s_own_values_grows_after_a_recovery(sent: Callable[[Rank, Rank], None]) -> None:
+    mine, other = Rank(0, recovered=True), Rank(1, recovered=True)
+    for rank, values in ((mine, [1, 2]), (other, [1, 3])):
+        rank.counter.seen = values  # type: ignore[assignment]
+        rank.state.by_rank = {"state.counter.seen[0]"}
+
+    sent(mine, other)
+
+    assert mine.state.by_rank == {"state.counter.seen[0]", "state.counter.seen[1]"}
 
 
 def digest(rank: Rank) -> int:

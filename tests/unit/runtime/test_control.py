@@ -317,3 +317,15 @@ def test_who_has_a_model_hears_no_more_of_what_to_build_and_who_has_none_hears_i
 
         assert client.receive_place(deadline_s=10.0) == asked
         assert client.receive_view(deadline_s=10.0) == view
+
+
+def test_a_rank_that_connects_when_the_job_ends_waits_for_no_other_rank() -> None:
+    launcher, rank = socket.socketpair()
+    with launcher, rank:
+        client = ControlClient(rank)
+        stop = Stop(reason="rank 2 raised", exit_code=1)
+        launcher.sendall(TO_RANK.encode(stop) + b"\n")
+
+        with pytest.raises(ConnectionError, match="the job has ended: rank 2 raised"):
+            client.keys.get("missing", generation=1, deadline_s=20)
+        assert client.receive_view(deadline_s=10.0) == stop

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import lr_scheduler
 
-from holdfast_runtime.inprocess import DivergenceError, TrainingState
+from holdfast_runtime.inprocess import DivergenceError, TrainingState, packed_values
 from holdfast_runtime.snapshots import Block, Label, Layout
 from holdfast_runtime.transfer import Flat, read_skeleton
 
@@ -337,7 +337,7 @@ def test_a_buffer_of_a_rank_s_own_goes_to_the_rank_that_it_is_of() -> None:
         it.state.begin(3)
         it.model.mean.fill_(number + 1.0)
         it.state.note_own_buffers(["mean"])
-    donor.state.keep_of_ranks(4, [it.state.own_values() for it in (donor, lost)])
+    donor.state.keep_of_ranks(4, [packed_values(it.state.own_values()) for it in (donor, lost)])
     donor.state.committed()
 
     newcomer.state.load(sent(donor.state.flat()), rank=1)
@@ -356,7 +356,7 @@ def test_an_attribute_that_only_one_rank_has_changed_is_that_rank_s(lost_has: bo
     changed = lost if lost_has else donor
     changed.model.drop.eval()
     changed.model.history.append(7)
-    donor.state.keep_of_ranks(4, [it.state.own_values() for it in (donor, lost)])
+    donor.state.keep_of_ranks(4, [packed_values(it.state.own_values()) for it in (donor, lost)])
     donor.state.committed()
 
     newcomer.state.load(sent(donor.state.flat()), rank=1)
@@ -373,6 +373,27 @@ def test_a_buffer_of_a_rank_s_own_that_nobody_keeps_is_refused() -> None:
 
     with pytest.raises(DivergenceError, match=r"buffers.mean differs by rank, and the value of rank 1 was lost"):
         newcomer.state.load(sent(donor.state.flat()), rank=1)
+
+
+def test_values_of_a_rank_that_are_more_than_others_hold_are_named_as_that() -> None:
+    donor, newcomer = Program(), Program()
+    donor.state.reach_boundary()
+    donor.state.by_rank |= {"state.average.values"}
+    donor.average.values = torch.zeros(1_000_000)
+    donor.state.keep_of_ranks(0, [packed_values(donor.state.own_values())] * 2)
+
+    with pytest.raises(DivergenceError, match=r"state.average.values differs by rank.*at most 1 MiB.*or smaller"):
+        newcomer.state.load(sent(donor.state.flat()), rank=1)
+
+
+def test_values_of_other_ranks_are_read_only_where_a_rank_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Program()
+    it.state.reach_boundary()
+    it.state.note_own_buffers(["mean"])
+    data = packed_values(it.state.own_values())
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("read in a vote"))
+
+    it.state.keep_of_ranks(1, [data, data])
 
 
 def test_tensors_of_state_are_in_the_block_of_a_snapshot_and_not_in_its_header() -> None:
@@ -448,6 +469,19 @@ def test_a_scaler_of_gradients_begins_a_step_that_was_left_as_the_first_time() -
     scaler.unscale_(optimizer)
     scaler.update()
     assert scaler.get_scale() == 2.0**15
+
+
+def test_a_scaler_that_is_disabled_begins_a_step_that_was_left_again() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    state = TrainingState(model, optimizer, scheduler=None, added={"scaler": scaler})
+    state.reach_boundary()
+    state.begin(3)
+
+    state.begin(3)
+
+    assert scaler.get_scale() == 1.0
 
 
 def test_a_step_begins_without_casts_of_older_parameters() -> None:

@@ -192,6 +192,8 @@ class ControlClient:
             self.keys.end(message.generation - 1)
             self._on_leave(message)
             return
+        if isinstance(message, Stop):
+            self.keys.close(f"the job has ended: {message.reason}")
         with self._arrived:
             self._inbox.append(message)
             self._arrived.notify_all()

@@ -25,7 +25,7 @@ from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import RECEIVED, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
-from holdfast_runtime.inprocess.tensors import Stateful
+from holdfast_runtime.inprocess.tensors import Stateful, packed_values
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
 
@@ -63,6 +63,7 @@ __all__ = [
     "elastic_event_detected",
     "init_process_group",
     "layout",
+    "packed_values",
     "probe",
     "unsupported_reported",
     "weighted_sum",

@@ -6,9 +6,9 @@ rank, a difference is intended: such values are gathered with each vote for a pr
 a difference ends the job, with its name and values.
 """
 
-import io
 import json
 import logging
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,22 +24,21 @@ from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.member import Member, Standing
 from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.tensors import MOST_BYTES, packed_values
 from holdfast_runtime.sharded import Sharded, gathered, gathered_bytes
 from holdfast_runtime.state import Path, named, shown
-from holdfast_runtime.transfer import Flat, flatten, local, unflatten
+from holdfast_runtime.transfer import local
 
 VOTES = 3
 """First votes of a generation that compare all facts: code around a step shows its effect in the next one."""
-MOST_BYTES = 1 << 20
-"""Of the values of one rank that are gathered with a vote."""
 Wait = Callable[[Any], object]
 
 
 _LOG = logging.getLogger(__name__)
 LARGE_VALUES = (
     f"ranks with the same part of the model have more than {MOST_BYTES >> 20} MiB a rank that others have not, in "
-    "buffers or in state=: a rank that is lost ends the job; make them equal on all ranks, or shard over all ranks, "
-    "with Run(snapshot_every=...)"
+    "buffers or in state=: a rank that is lost ends the job; make them equal on all ranks, or of a sharded model shard "
+    "over all ranks, with Run(snapshot_every=...)"
 )
 
 BETWEEN = (
@@ -69,6 +68,8 @@ class Comparison:
         self._generation = self._votes = 0
         self._begins_loop = self._is_of_loop = False
         """Of the next vote, and of the newest one: True for the first of a loop."""
+        self._has_large_values = False
+        """Whether some rank has more of its own than others hold for it."""
         self._has_buffers = False
         """Whether the model has some on each rank, as the generation began."""
 
@@ -163,16 +164,22 @@ class Comparison:
             for name in dict.fromkeys(name for each in every for name in each)
             if name not in self._state.by_rank and any(each.get(name) != every[0].get(name) for each in every)
         ]
-        if different and own.recovered and (self._votes < VOTES or any(map(_must_agree, different))):
-            name = different[0]
+        lists = {_without_places(name) for name in self._state.by_rank}
+        unknown = [name for name in different if _without_places(name) not in lists]
+        if unknown and own.recovered and (self._votes < VOTES or any(map(_must_agree, unknown))):
+            name = unknown[0]
             here = others[own.rank]["facts"].get(name)
             other = next((each for each in group if others[each]["facts"].get(name) != here), group[0])
             left = max(each["left"] for each in others)
             cause = f"; the code around `with step:` ran again for step {left}, which was left" if left >= 0 else ""
+            way = (
+                "Give what it depends on to Run(state=...), and put code after `with step:` under `if step.done:`"
+                if not name.startswith("objects.")
+                else "An object of its kind cannot be sent to the process that takes over a rank: make it before Run"
+            )
             raise DivergenceError(
                 f"{name}: {_value(here)} at rank {own.rank}, {_value(others[other]['facts'].get(name))} at rank "
-                f"{other}{cause}. Give what it depends on to Run(state=...), and put code after `with step:` under "
-                "`if step.done:`" + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
+                f"{other}{cause}. {way}" + (f" ({len(unknown) - 1} more differ)" if len(unknown) > 1 else "")
             )
         self._state.by_rank |= {*different}
         self.gather(step=own.committed_step + 1)
@@ -203,15 +210,14 @@ class Comparison:
         """Give all ranks the values that are of this rank alone, as they are after ``step`` updates. A collective."""
         if not self._state.by_rank:
             return
-        flat, buffer = flatten(self._state.own_values()), io.BytesIO()
-        torch.save((flat.skeleton, flat.tensors), buffer)
-        data = buffer.getvalue()
-        found = gathered_bytes(data if len(data) <= MOST_BYTES else b"", wait=self._wait)
-        if self._sharded is not None and not self._sharded.has_large_values and not all(found):
-            self._sharded.has_large_values = True
+        found = gathered_bytes(packed_values(self._state.own_values()), wait=self._wait)
+        if not (self._has_large_values or all(found)):
+            self._has_large_values = True
+            if self._sharded is not None:
+                self._sharded.has_large_values = True
             if dist.get_rank() == 0:
                 _LOG.warning("%s", LARGE_VALUES)
-        self._state.keep_of_ranks(step, [_loaded(each) for each in found])
+        self._state.keep_of_ranks(step, found)
 
 
 def digest_of_facts(facts: Mapping[Path, Any]) -> int:
@@ -234,13 +240,10 @@ def _value(fact: list[str] | None) -> str:
     return "nothing" if fact is None else fact[0]
 
 
+def _without_places(name: str) -> str:
+    """Return the same name for all entries of a list: one that grows, and has values of a rank, has more of them."""
+    return re.sub(r"\[\d+\]", "[]", name)
+
+
 def _must_agree(name: str) -> bool:
     return name.startswith(("optimizer", "scheduler", "torch", "model.trained")) or name.endswith(".training")
-
-
-def _loaded(data: bytes) -> dict[Path, Any] | None:
-    if not data:
-        return None
-    skeleton, tensors = torch.load(io.BytesIO(data), weights_only=True)
-    found: dict[Path, Any] = unflatten(Flat(skeleton, tensors))
-    return found

@@ -94,6 +94,8 @@ class Run:
         self._checkpoint_every = checkpoint_every
         self._alone = ExitStack()
         """Around the code between two loops where this process runs it without the others."""
+        self._skips_loop = False
+        """Whether the newest loop had ended before this process received its state."""
         logical = elastic_asked(elastic, sizes=())
         self._member = begun(
             self._state,
@@ -172,8 +174,12 @@ class Run:
 
     @property
     def is_logger(self) -> bool:
-        """True if this rank is the one that prints."""
-        return self.rank == 0
+        """
+        True if this rank is the one that prints.
+
+        False behind a loop that ended before this process had a state: the job has printed what stands there.
+        """
+        return self.rank == 0 and not self._skips_loop
 
     @property
     def lost_steps(self) -> int:
@@ -193,6 +199,7 @@ class Run:
         if self._member is not None:
             self._member.begin_loop(total)
             self._alone.close()
+        self._skips_loop = self.step > total
         self._updates.begin_loop()
         self._updates.between.function = between
         try:

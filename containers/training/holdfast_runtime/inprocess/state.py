@@ -18,11 +18,13 @@ from holdfast_runtime.groups import private
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.tensors import (
+    MOST_BYTES,
     Stateful,
     check_sendable,
     copy_of,
     keep_kinds,
     put_parameters,
+    read_values,
     same_buffer,
     same_values,
     seed_generators,
@@ -122,8 +124,8 @@ class TrainingState:
         """Updates of the state that is here."""
         self.by_rank: set[str] = set()
         """Names of values in ``rest`` that each rank has of its own."""
-        self._of_ranks: dict[int, list[dict[Path, Any] | None]] = {}
-        """Those of all ranks, by the number of updates; of the last two votes."""
+        self._of_ranks: dict[int, list[bytes]] = {}
+        """Those of all ranks, by the number of updates; of the last two votes. Read only where a rank is lost."""
         self._reader = ModelReader(model, optimizer)
         self._attributes = OptimizerAttributes(optimizer)
         known = [*map(_of_program, self.added.values()), *([scheduler] if scheduler is not None else [])]
@@ -381,7 +383,8 @@ class TrainingState:
     def note_own_buffers(self, names: Iterable[str]) -> None:
         self.by_rank |= {named((BUFFERS, name)) for name in names}
 
-    def keep_of_ranks(self, step: int, values: list[dict[Path, Any] | None]) -> None:
+    def keep_of_ranks(self, step: int, values: list[bytes]) -> None:
+        """Keep what ``packed_values`` makes of each rank's own values."""
         kept = {number: each for number, each in self._of_ranks.items() if number >= step - 1}
         self._of_ranks = {**kept, step: values}
 
@@ -414,9 +417,10 @@ class TrainingState:
         }
 
     def _values_of_ranks(self) -> list[dict[Path, Any] | None]:
-        values = self._of_ranks.get(self.number, [])
-        own = self.own_values() if values else {}
-        return values if any(each is not None and same_values(each, own) for each in values) else []
+        values = [*map(read_values, self._of_ranks.get(self.number, []))]
+        known = [each for each in values if each is not None]
+        own = self.own_values() if known else {}
+        return values if not known or any(same_values(each, own) for each in known) else []
 
     def flat(self) -> Flat:
         return flatten(self.tree())
@@ -452,9 +456,14 @@ class TrainingState:
             values = tree["ranks"][rank] if rank < len(tree["ranks"]) else None
             if values is None:
                 names = ", ".join(rest["by rank"][:3])
+                way = (
+                    f"ranks hold at most {MOST_BYTES >> 20} MiB for each other; make it equal on all ranks, or smaller"
+                    if rank < len(tree["ranks"])
+                    else "make it a function of run.seed, step.number and run.data_rank, or change it before "
+                    "step.update"
+                )
                 raise DivergenceError(
-                    f"{names} differs by rank, and the value of rank {rank} was lost with its process; make it a "
-                    "function of run.seed, step.number and run.data_rank, or change it before step.update"
+                    f"{names} differs by rank, and the value of rank {rank} was lost with its process; {way}"
                 )
             rest = replaced({**rest, BUFFERS: buffers}, values, names={*rest["by rank"]})
             buffers = rest.pop(BUFFERS)
@@ -545,5 +554,5 @@ def _is_large(value: Any) -> bool:
 
 def _load(item: Stateful, state: dict[str, Any]) -> None:
     item.load_state_dict(state)
-    if isinstance(item, torch.amp.GradScaler):
+    if isinstance(item, torch.amp.GradScaler) and item.is_enabled():
         private.forget_unscaled(item)

@@ -1,5 +1,6 @@
 """Tensors and values of a training state: compared, copied, sent, and given the layout of their parameter."""
 
+import io
 import itertools
 import random
 import struct
@@ -12,8 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
+from holdfast_runtime.inprocess.reduction import packed, unpack
 from holdfast_runtime.state import Path, copy_into
-from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton
+from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
+
+MOST_BYTES = 1 << 20
+"""Of the values of one rank that are gathered with a vote."""
 
 
 class Stateful(Protocol):
@@ -40,6 +45,28 @@ def same_values(one: Mapping[Path, Any], other: Mapping[Path, Any]) -> bool:
         torch.equal(value, other[path]) if isinstance(value, Tensor) else repr(value) == repr(other[path])
         for path, value in one.items()
     )
+
+
+def packed_values(values: Mapping[Path, Any]) -> bytes:
+    """Return values as bytes; empty where they have more than ``MOST_BYTES``."""
+    flat, buffer = flatten(values), io.BytesIO()
+    if sum(tensor.nbytes for tensor in flat.tensors) > MOST_BYTES:
+        return b""
+    kinds = [(tensor.dtype, tensor.shape) for tensor in flat.tensors]
+    block = packed([torch.empty(0, dtype=torch.uint8), *(tensor.cpu() for tensor in flat.tensors)])
+    torch.save((flat.skeleton, kinds, block), buffer)
+    return buffer.getvalue() if buffer.tell() <= MOST_BYTES else b""
+
+
+def read_values(data: bytes) -> dict[Path, Any] | None:
+    """Return the values of ``packed_values``; None where there are none."""
+    if not data:
+        return None
+    skeleton, kinds, block = torch.load(io.BytesIO(data), weights_only=True)
+    tensors = [torch.empty(shape, dtype=dtype) for dtype, shape in kinds]
+    unpack(block, tensors)
+    found: dict[Path, Any] = unflatten(Flat(skeleton, tensors))
+    return found
 
 
 def same_buffer(buffer: Tensor, before: Tensor | None) -> bool:

@@ -2,14 +2,16 @@
 
 import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import StochasticWeightAveraging, WeightAveraging
 from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
+from torchmetrics import Metric
 
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run, Step, unsupported_reported
@@ -38,7 +40,13 @@ class _Received:
         self.value = state
 
 
-def _check(module: pl.LightningModule, *, optimizers: int) -> None:
+def _check(module: pl.LightningModule, callbacks: Iterable[pl.Callback], *, optimizers: int) -> None:
+    if any(isinstance(callback, StochasticWeightAveraging) for callback in callbacks):
+        raise UnsupportedError(
+            "got the callback StochasticWeightAveraging, whose scheduler begins in the middle of the training and is "
+            "missing in a process that takes over a rank; allowed: WeightAveraging and EMAWeightAveraging; use one "
+            "of them, with a scheduler of the module"
+        )
     automatic = module.automatic_optimization
     if optimizers != 1 or not automatic:
         raise UnsupportedError(
@@ -46,6 +54,15 @@ def _check(module: pl.LightningModule, *, optimizers: int) -> None:
             "all parameters into one optimizer and train one part of them in each step, as parameters without a "
             "gradient are left alone: with Lightning, or in a loop over holdfast_runtime.Run"
         )
+
+
+def _has_state(callback: pl.Callback) -> bool:
+    return type(callback).state_dict is not pl.Callback.state_dict
+
+
+def _averages(trainer: pl.Trainer) -> list[WeightAveraging]:
+    found = [each for each in trainer.callbacks if isinstance(each, WeightAveraging)]  # type: ignore[attr-defined]
+    return [average for average in found if average._average_model is not None]
 
 
 class HoldfastStrategy(SingleDeviceStrategy):
@@ -109,20 +126,33 @@ class HoldfastStrategy(SingleDeviceStrategy):
         module = self.lightning_module
         assert module is not None
         with unsupported_reported():
-            _check(module, optimizers=len(self.optimizers))
+            _check(module, trainer.callbacks, optimizers=len(self.optimizers))  # type: ignore[attr-defined]
         fit = trainer.fit_loop
         fit.epoch_loop.automatic_optimization = AutomaticOptimization(trainer, accumulate=self._accumulate)
         loops = _Received(lambda: {"loops": self._loops or fit.state_dict(), "updated": self._has_updated()})
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
+        # Lightning makes this when a metric is logged, with addresses that are of this process alone.
+        metrics = {id(part): name for name, part in module.named_modules() if isinstance(part, Metric)}
+        module._metric_attributes = metrics or None
         # Lightning counts its batches, and would count the one of a trial too.
         options = {**self._options, "warm_up": False}
-        self._run = Run(module, self.optimizers[0], state={RECEIVED + "loops": loops, **schedulers}, **options)
+        callbacks: list[pl.Callback] = trainer.callbacks  # type: ignore[attr-defined]
+        positions = [(each, _Received(each.state_dict)) for each in callbacks if _has_state(each)]
+        state: dict[str, Any] = {RECEIVED + "loops": loops, **schedulers}
+        for number, (callback, received) in enumerate(positions):
+            state[f"{RECEIVED}callback {number} {type(callback).__name__}"] = received
+        for number, average in enumerate(_averages(trainer)):
+            state[f"average {number}"] = average._average_model
+        self._run = Run(module, self.optimizers[0], state=state, **options)
         trainer._accelerator_connector.use_distributed_sampler = False  # the strategy divides the data
         self._sharded = any(hasattr(parameter, "to_local") for parameter in module.parameters())
         self.global_rank = self._run.rank
         self._run.take_over()
         if loops.value is not None and self._run.step:
             trainer.fit_loop.load_state_dict(loops.value["loops"])
+            for callback, received in positions:
+                if received.value is not None:
+                    callback.load_state_dict(received.value)
             if loops.value["updated"]:
                 self._pass_batch(trainer)
 
@@ -174,8 +204,12 @@ class HoldfastStrategy(SingleDeviceStrategy):
             self._number = self._batches = self._loops = None
         if self.run.step != number + 1:
             raise RuntimeError(f"training went from step {number} to {self.run.step}; Lightning cannot follow")
-        # A peer's state has replaced that of this process: with the schedule after the step, which Lightning does next.
+        # A peer's state has replaced that of this process: with the schedule and the averages after the step, which
+        # Lightning does next.
         self._put_back(before)
+        trainer = self.lightning_module.trainer  # type: ignore[union-attr]
+        for average in _averages(trainer):
+            average._latest_update_step = trainer.global_step + 1
         return results[-1]
 
     def _accumulate(self, closure: Callable[[], Any]) -> None:
@@ -237,6 +271,8 @@ class HoldfastStrategy(SingleDeviceStrategy):
         loop.update_lr_schedulers("step", update_plateau_schedulers=False)
         if loop.batch_progress.is_last_batch:
             loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
+        for average in _averages(trainer):
+            average.on_train_batch_end(trainer, trainer.lightning_module, None, None, loop.batch_idx)
         loop.batch_progress.increment_completed()
 
     def _schedules(self) -> _Schedules:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,7 +33,7 @@ from holdfast_runtime.snapshots.manifest import (
 )
 
 _LOG = logging.getLogger(__name__)
-_STATE = "state.pt"
+_STATE, _ARRAY = "state.pt", "holdfast array"
 
 
 class ReplicaCheckpoints:
@@ -102,9 +103,8 @@ class ReplicaCheckpoints:
             verify(self.folder, step)
         except SnapshotError as error:
             raise ValueError(str(error)) from error
-        tree: dict[str, Any] = torch.load(
-            step_folder(self.folder, step) / _STATE, map_location="cpu", weights_only=True
-        )
+        path = step_folder(self.folder, step) / _STATE
+        tree: dict[str, Any] = _read(torch.load(path, map_location="cpu", weights_only=True))
         return tree
 
     def wait(self) -> Outcome | None:
@@ -159,10 +159,25 @@ class ReplicaCheckpoints:
 
 
 def _copied(value: Any) -> Any:
+    """Return a copy of a tree that torch reads with ``weights_only``, so its arrays are marked tensors."""
     if isinstance(value, Tensor):
         return value.detach().to("cpu", copy=True)
+    if isinstance(value, np.ndarray):
+        return (_ARRAY, torch.from_numpy(value.copy()))
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_copied(item) for item in value)
+    return value
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _read(item) for key, item in value.items()}
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == _ARRAY:
+        return value[1].numpy()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_read(item) for item in value)
     return value

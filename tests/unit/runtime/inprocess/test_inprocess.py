@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +31,7 @@ from holdfast_runtime.inprocess import (
     digest_of,
     weighted_sum,
 )
+from holdfast_runtime.snapshots import ReplicaCheckpoints
 from holdfast_runtime.transfer import Flat, read_skeleton
 
 QUICK = (
@@ -174,6 +176,20 @@ def test_alone_it_starts_no_thread_and_has_one_rank() -> None:
     assert threading.enumerate() == before
     assert (run.rank, run.world_size, run.generation, run.step, run.is_logger, run.lost_steps) == (0, 1, 0, 2, True, 0)
     assert run.all_reduce_mean(torch.tensor(3.0)).item() == 3.0
+
+
+def test_what_stands_behind_a_loop_that_had_ended_before_is_printed_once(tmp_path: Path) -> None:
+    checkpoints = ReplicaCheckpoints(tmp_path)
+    Program(checkpoint=checkpoints, checkpoint_every=1).train(3)
+    checkpoints.wait()
+    resumed = Program(checkpoint=ReplicaCheckpoints(tmp_path), checkpoint_every=1)
+    printed = [resumed.run.is_logger]
+
+    for total in (2, 3, 4):
+        resumed.train(total)
+        printed.append(resumed.run.is_logger)
+
+    assert printed == [True, False, True, True]
 
 
 class Recorded:

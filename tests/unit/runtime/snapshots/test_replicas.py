@@ -49,6 +49,18 @@ def test_what_was_saved_is_not_what_training_made_of_it_later(tmp_path: Path) ->
     assert float(checkpoints.load(1, rank=0)["model"]["weight"].max()) == 1.0
 
 
+def test_arrays_are_saved_as_they_were_and_read_as_arrays(tmp_path: Path) -> None:
+    checkpoints = ReplicaCheckpoints(tmp_path)
+    array = np.arange(6.0).reshape(2, 3)
+    checkpoints.save(1, {"state": {"counts": [array, np.float32(0.5), (1, 2)]}}, rank=0, world_size=1)
+    array += 9
+
+    assert checkpoints.wait() is not None
+    counts, number, pair = checkpoints.load(1, rank=0)["state"]["counts"]
+    assert isinstance(counts, np.ndarray)
+    assert (counts.tolist(), number, pair) == ([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], 0.5, (1, 2))
+
+
 def test_only_the_first_rank_writes_and_each_step_once(tmp_path: Path) -> None:
     checkpoints = ReplicaCheckpoints(tmp_path)
     checkpoints.save(1, tree(1.0), rank=1, world_size=4)
