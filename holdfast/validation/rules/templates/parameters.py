@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.validation.cloudformation import Template
+from holdfast.validation.cloudformation import Template, named
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.templates.references import functions_in
@@ -44,6 +44,34 @@ def mappings(app: App, _: Deployment) -> Iterator[Broken]:
             for path, function, argument in functions_in(value, start):
                 if function == "Fn::FindInMap" and isinstance(argument, list) and len(argument) == 3:
                     yield from _lookup(template, known, argument, path)
+
+
+@rule(
+    "HF059",
+    title="Fn::Select takes an entry that the list has",
+    each=App,
+    source="CloudFormation reference, 'Fn::Select'",
+)
+def selections(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    "Fn::Select doesn't check for null values or if the index is out of bounds": the stack fails. A list parameter is
+    read with its default, unless conditions ask for it: they may leave out what its other lengths are for.
+    """
+    for resource in app.all():
+        asked = set(named(resource.template.section("Conditions")))
+        for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+            if function == "Fn::Select" and isinstance(argument, list) and len(argument) == 2:
+                if asked & set(named(argument)):
+                    continue
+                index, entries = (app.values.node(resource.template, each, path) for each in argument)
+                number, held = index.integer(), entries.items()
+                if isinstance(number, int) and held is not None and entries.known and number >= len(held):
+                    yield refused(
+                        path,
+                        f"Fn::Select of entry {number}, the first being 0",
+                        allowed=f"entries of a list of {len(held)}",
+                        fix="correct the index, or extend the list",
+                    )
 
 
 @rule(

@@ -51,8 +51,9 @@ def kinds_of_references(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for resource in app.all():
         schema = schema_of(resource.type)
-        if schema is not None:
-            yield from _kinds(schema, schema.body, app.node(resource))
+        for part, node in typed_leaves(schema, schema.body, app.node(resource)) if schema is not None else ():
+            if isinstance(node.value, Reference):
+                yield from _kind(part, node, node.value)
 
 
 def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
@@ -67,25 +68,26 @@ def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
             yield from functions_in(item, path if is_function else f"{path}.{key}")
 
 
-def _kinds(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterator[Broken]:
+def typed_leaves(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterator[tuple[Mapping[str, Any], Node]]:
+    """Scalar values with their part of the schema."""
     value = node.value
     if isinstance(value, Mapping):
         properties = part.get("properties", {})
         for name in value:
             inner = properties.get(name)
             if isinstance(inner, Mapping):
-                yield from _kinds(schema, schema.resolved(inner), node.get(str(name)))
+                yield from typed_leaves(schema, schema.resolved(inner), node.get(str(name)))
         for choice in (*part.get("oneOf", ()), *part.get("anyOf", ())):
             resolved = schema.resolved(choice) if isinstance(choice, Mapping) else {}
             if set(map(str, value)) <= set(resolved.get("properties", {})) and not properties:
-                yield from _kinds(schema, resolved, node)
+                yield from typed_leaves(schema, resolved, node)
     elif isinstance(value, list):
         inner = part.get("items")
         if isinstance(inner, Mapping):
             for entry in node.items() or ():
-                yield from _kinds(schema, schema.resolved(inner), entry)
-    elif isinstance(value, Reference):
-        yield from _kind(part, node, value)
+                yield from typed_leaves(schema, schema.resolved(inner), entry)
+    else:
+        yield part, node
 
 
 def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Broken]:
