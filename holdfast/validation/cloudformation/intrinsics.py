@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from holdfast.validation.cloudformation.functions import cidr, json_text, length
 from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
-from holdfast.validation.cloudformation.pseudo import EXAMPLE_REGION, example_account, pseudo_parameters
+from holdfast.validation.cloudformation.pseudo import EXAMPLE_REGION, pseudo_parameters
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
 
@@ -48,13 +48,15 @@ class Intrinsics:
     Evaluation of functions.
 
     Args:
-        examples: With an example account and partition where those of the deployment are open.
-        region: Where that of the deployment is open. Default: it stays open.
+        example: Account and partition where those of the deployment are open. Default: they stay open.
+        region: Likewise.
     """
 
-    def __init__(self, graph: Graph, *, examples: bool = False, region: str | None = None) -> None:
+    def __init__(
+        self, graph: Graph, *, example: tuple[str | None, str | None] = (None, None), region: str | None = None
+    ) -> None:
         self.graph = graph
-        self._examples = examples
+        self._example = example
         self._region = region
         self._known: dict[tuple[int, int], tuple[Template, object, object]] = {}
         """By identity, which keeping both keeps: a template, what is written in it, and what that comes to."""
@@ -62,11 +64,7 @@ class Intrinsics:
     @functools.cached_property
     def in_example(self) -> "Intrinsics":
         """The same in an example region, where that of the deployment is open."""
-        return Intrinsics(self.graph, examples=True, region=EXAMPLE_REGION)
-
-    @functools.cached_property
-    def _account(self) -> str | None:
-        return example_account(self.graph.templates) if self._examples else None
+        return Intrinsics(self.graph, example=self._example, region=EXAMPLE_REGION)
 
     def value(self, template: Template, written: Any) -> object:
         """Cached result of ``resolve``; do not modify it."""
@@ -146,10 +144,9 @@ class Intrinsics:
         return template.values.get(name, UNRESOLVED)
 
     def _pseudo(self, template: Template) -> dict[str, object]:
+        account, partition = self._example
         return pseudo_parameters(
-            account=template.account or self._account,
-            region=template.region or self._region,
-            partition="aws" if self._examples else None,
+            account=template.account or account, region=template.region or self._region, partition=partition
         )
 
     def _get_att(self, template: Template, argument: Any, depth: int) -> object:

@@ -30,8 +30,9 @@ def pseudo_parameters(*, account: str | None, region: str | None, partition: str
     }
 
 
-def example_account(templates: Sequence[Template]) -> str | None:
-    """Account that templates can be read in: the one that they name, if any; None where they name several."""
-    named = {*_ACCOUNT.findall(json.dumps([each.section("Resources") for each in templates], default=repr))}
-    named |= {*_ACCOUNT.findall(json.dumps([each.section("Parameters") for each in templates], default=repr))}
-    return EXAMPLE_ACCOUNT if not named else named.pop() if len(named) == 1 else None
+def example_of(templates: Sequence[Template]) -> tuple[str | None, str]:
+    """Account and partition that templates can be read in: the account that they name; None where they name several."""
+    sections = [each.section(name) for each in templates for name in ("Parameters", "Resources")]
+    named = {*_ACCOUNT.findall(json.dumps(sections, default=repr))}
+    account = EXAMPLE_ACCOUNT if not named else named.pop() if len(named) == 1 else None
+    return account, "aws"

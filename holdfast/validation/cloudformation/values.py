@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
 from holdfast.validation.cloudformation.intrinsics import ABSENT, NAMES, Intrinsics, is_function
 from holdfast.validation.cloudformation.properties import Properties
+from holdfast.validation.cloudformation.pseudo import example_of
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
 _ROLE = "AWS::IAM::Role"
@@ -47,7 +48,7 @@ class Linked:
 class Values:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._intrinsics = Intrinsics(graph, examples=True)
+        self._intrinsics = Intrinsics(graph, example=example_of(graph.templates))
 
     def name(self, reference: Reference) -> object:
         """Name of a reference, if the template chooses it: a string or Text."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.catalog import CLUSTER, EKS_CLUSTER
-from holdfast.catalog.facts import schema_of
 from holdfast.validation.cloudformation import Node, Reference, Text
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
@@ -89,20 +88,21 @@ def forms(app: App, _: Deployment) -> Iterator[Broken]:
     refuses it.
     """
     for resource in app.all():
-        schema = schema_of(resource.type)
-        for part, node in typed_leaves(schema, schema.body, app.node(resource)) if schema is not None else ():
-            keys = ".".join(each for each in node.path.split(".") if not each.isdigit())
-            own = (_FORMS[key] for key in _FORMS if key[0] == resource.type and keys.endswith(f".{key[1]}"))
-            form = next(own, None)
+        own = {end: form for (kind, end), form in _FORMS.items() if kind == resource.type}
+        for part, node in typed_leaves(app, resource):
+            form = next((own[end] for end in own if _keys(node.path).endswith(f".{end}")), None)
             pattern = f"^({form.pattern})$" if form else part.get("pattern") if _is_made(node) else None
-            value = node.example
-            if isinstance(pattern, str) and isinstance(value, str | Text) and not _fits(value, pattern):
+            if isinstance(pattern, str) and isinstance(node.example, str | Text) and not _fits(node.example, pattern):
                 yield refused(
                     node.path,
-                    show(text_of(value)),
+                    show(text_of(node.example)),
                     allowed=form.what if form else f"what matches {pattern}",
                     fix="correct the value, or what it is put together from",
                 )
+
+
+def _keys(path: str) -> str:
+    return ".".join(each for each in path.split(".") if not each.isdigit())
 
 
 def _is_made(node: Node) -> bool:

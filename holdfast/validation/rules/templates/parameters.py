@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.validation.cloudformation import Template, named
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment
-from holdfast.validation.rules.templates.references import functions_in
+from holdfast.validation.rules.templates.references import functions_in, functions_of
 from holdfast_common import closest_word
 
 PARAMETERS = "CloudFormation user guide, 'CloudFormation template Parameters syntax'"
@@ -37,11 +37,8 @@ def mappings(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for template in app.values.graph.templates:
         known = template.section("Mappings")
-        parts = [
-            (resource.path, resource.body.get("Properties")) for resource in app.all() if resource.template is template
-        ]
-        for start, value in parts:
-            for path, function, argument in functions_in(value, start):
+        for resource in app.all():
+            for path, function, argument in functions_of(app, resource) if resource.template is template else ():
                 if function == "Fn::FindInMap" and isinstance(argument, list) and len(argument) == 3:
                     yield from _lookup(template, known, argument, path)
 
@@ -59,7 +56,7 @@ def selections(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for resource in app.all():
         asked = set(named(resource.template.section("Conditions")))
-        for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+        for path, function, argument in functions_of(app, resource):
             if function == "Fn::Select" and isinstance(argument, list) and len(argument) == 2:
                 if asked & set(named(argument)):
                     continue
@@ -123,7 +120,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
                     fix=f"give {name}",
                 )
     for resource in app.all():
-        for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+        for path, function, argument in functions_of(app, resource):
             yield from _outputs(app, resource.template, path, function, argument)
     for template in app.values.graph.templates:
         prefix = f"{template.path}#" if template.path else ""
@@ -146,7 +143,7 @@ def typed_parameters(app: App, _: Deployment) -> Iterator[Broken]:
         for resource in app.all():
             if resource.template is not template or resource.type == STACK:
                 continue
-            for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+            for path, function, argument in functions_of(app, resource):
                 definition = parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
                 kind = definition.get("Type") if isinstance(definition, Mapping) else None
                 held = _IDS.get(str(kind))
