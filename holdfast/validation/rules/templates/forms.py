@@ -54,10 +54,6 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
     ("AWS::EKS::AccessEntry", "PrincipalArn"): _Form(
         pattern=r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+", what="the ARN of a role or user, no session"
     ),
-    ("AWS::EKS::AccessEntry", "AccessPolicies.PolicyArn"): _Form(
-        pattern=r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+",
-        what="an access policy of EKS, arn:aws:eks::aws:cluster-access-policy/NAME",
-    ),
     ("AWS::EC2::Subnet", "AvailabilityZone"): _Form(
         pattern=rf"{_REGION}([a-z]|-[a-z]{{3,4}}-\d+[a-z]|-wl\d-[a-z]{{3,4}}\d?-wlz-?\d)",
         what="the name of a zone, such as us-west-2a",
@@ -68,7 +64,6 @@ _EXAMPLES = (
     "arn:aws:iam::123456789012:role/a",
     "arn:aws:iam::123456789012:user/a",
     "arn:aws:eks:us-east-1:123456789012:cluster/a",
-    "arn:aws:eks::aws:cluster-access-policy/a",
     "arn:aws:kms:us-east-1:123456789012:key/a",
     "arn:aws:sagemaker:us-east-1:123456789012:cluster/abcdefghijkl",
     "arn:aws:sagemaker:us-east-1:123456789012:training-plan/a",
