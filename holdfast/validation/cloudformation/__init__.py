@@ -15,6 +15,7 @@ from holdfast.validation.cloudformation.graph import Graph, Reference, Resource,
 from holdfast.validation.cloudformation.intrinsics import ABSENT, Intrinsics
 from holdfast.validation.cloudformation.order import Order, named
 from holdfast.validation.cloudformation.properties import Properties
+from holdfast.validation.cloudformation.pseudo import EXAMPLE_ACCOUNT
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 from holdfast.validation.cloudformation.values import Linked, Node, Values, optional, required
 from holdfast.validation.cloudformation.words import distance
@@ -22,6 +23,7 @@ from holdfast.validation.cloudformation.words import distance
 __all__ = [
     "ABSENT",
     "DEEPEST",
+    "EXAMPLE_ACCOUNT",
     "UNRESOLVED",
     "Fault",
     "Graph",

@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.catalog.facts import partition_of
 from holdfast.validation.cloudformation.document import Fault
-from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
 _TEMPLATE_URL = re.compile(r"([0-9a-f]{64})\.json")
 """What ends the URL of a nested stack's template, which the CDK names by its content."""
@@ -195,15 +193,3 @@ def _transforms(template: Template) -> set[str]:
 
 def _folder(template: Template) -> str:
     return template.path.rpartition("/")[0]
-
-
-def partition(region: str | None) -> object:
-    if region is None:
-        return UNRESOLVED
-    return partition_of(region) or "aws"
-
-
-def url_suffix(region: str | None) -> object:
-    if region is None:
-        return UNRESOLVED
-    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"

@@ -4,12 +4,14 @@ Intrinsic functions, evaluated to plain values, references, or UNRESOLVED.
 Never guesses: a parameter is UNRESOLVED unless its template has a value (``Template.values``).
 """
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.validation.cloudformation.functions import cidr, json_text, length
-from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text, partition, url_suffix
+from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
+from holdfast.validation.cloudformation.pseudo import EXAMPLE_REGION, pseudo_parameters
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
 
@@ -42,10 +44,27 @@ _AS_EKS = "Custom::AWSCDK-EKS-Cluster"
 
 
 class Intrinsics:
-    def __init__(self, graph: Graph) -> None:
+    """
+    Evaluation of functions.
+
+    Args:
+        example: Account and partition where those of the deployment are open. Default: they stay open.
+        region: Likewise.
+    """
+
+    def __init__(
+        self, graph: Graph, *, example: tuple[str | None, str | None] = (None, None), region: str | None = None
+    ) -> None:
         self.graph = graph
+        self._example = example
+        self._region = region
         self._known: dict[tuple[int, int], tuple[Template, object, object]] = {}
         """By identity, which keeping both keeps: a template, what is written in it, and what that comes to."""
+
+    @functools.cached_property
+    def in_example(self) -> "Intrinsics":
+        """The same in an example region, where that of the deployment is open."""
+        return Intrinsics(self.graph, example=self._example, region=EXAMPLE_REGION)
 
     def value(self, template: Template, written: Any) -> object:
         """Cached result of ``resolve``; do not modify it."""
@@ -110,17 +129,10 @@ class Intrinsics:
                 return UNRESOLVED
 
     def _ref(self, template: Template, name: Any, depth: int) -> object:
-        pseudo: dict[str, object] = {
-            "AWS::NoValue": ABSENT,
-            "AWS::Region": template.region or UNRESOLVED,
-            "AWS::AccountId": template.account or UNRESOLVED,
-            "AWS::Partition": partition(template.region),
-            "AWS::URLSuffix": url_suffix(template.region),
-        }
         if not isinstance(name, str):
             return UNRESOLVED
-        if name in pseudo:
-            return pseudo[name]
+        if name.startswith("AWS::"):
+            return ABSENT if name == "AWS::NoValue" else self._pseudo(template).get(name, UNRESOLVED)
         resource = self.graph.find(template, name)
         if resource is not None:
             return UNRESOLVED if _provided(resource) else Reference(resource, "Ref")
@@ -130,6 +142,12 @@ class Intrinsics:
         if parent is not None and isinstance(given, Mapping) and name in given:
             return self.resolve(parent.template, given[name], depth)
         return template.values.get(name, UNRESOLVED)
+
+    def _pseudo(self, template: Template) -> dict[str, object]:
+        account, partition = self._example
+        return pseudo_parameters(
+            account=template.account or account, region=template.region or self._region, partition=partition
+        )
 
     def _get_att(self, template: Template, argument: Any, depth: int) -> object:
         parts = argument.split(".", 1) if isinstance(argument, str) else argument

@@ -10,8 +10,10 @@ from typing import Any
 from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
 from holdfast.validation.cloudformation.intrinsics import ABSENT, NAMES, Intrinsics, is_function
 from holdfast.validation.cloudformation.properties import Properties
+from holdfast.validation.cloudformation.pseudo import example_of
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
+_ROLE = "AWS::IAM::Role"
 _IDENTITY = {
     "AWS::EC2::RouteTable": {"RouteTableId"},
     "AWS::EC2::SecurityGroup": {"GroupId", "Id"},
@@ -46,7 +48,7 @@ class Linked:
 class Values:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._intrinsics = Intrinsics(graph)
+        self._intrinsics = Intrinsics(graph, example=example_of(graph.templates))
 
     def name(self, reference: Reference) -> object:
         """Name of a reference, if the template chooses it: a string or Text."""
@@ -57,7 +59,10 @@ class Values:
 
     def itself(self, resource: Resource) -> "Node":
         """Reference to a resource, as others would write it."""
-        return Node(self._intrinsics, resource.template, {"Ref": resource.logical_id}, resource.path)
+        return self.node(resource.template, {"Ref": resource.logical_id}, resource.path)
+
+    def node(self, template: Template, written: object, path: str) -> "Node":
+        return Node(self._intrinsics, template, written, path)
 
     def existing_subnet(self, subnet_id: object) -> Mapping[str, str]:
         found = (each.subnets.get(subnet_id) for each in self.graph.templates if isinstance(subnet_id, str))
@@ -88,6 +93,11 @@ class Node:
     def value(self) -> object:
         """Plain values, Reference, Text, ABSENT or UNRESOLVED."""
         return self._intrinsics.value(self._template, self._raw)
+
+    @property
+    def example(self) -> object:
+        """Value in an example region, if that of the deployment is open: for the form of names and ARNs."""
+        return self._intrinsics.in_example.value(self._template, self._raw)
 
     @property
     def written(self) -> object:
@@ -212,12 +222,22 @@ class Node:
         return dict(pairs)
 
     def resource(self, *kinds: str) -> Resource | None:
-        """Resource of the app and of these types that this refers to."""
+        """Resource of the app and of these types that this refers to, a role also by an ARN made of its name."""
         if not isinstance(self.value, Reference):
-            return None
+            return self._role() if _ROLE in kinds else None
         resource = self.value.resource
         itself = self.value.attribute == "Ref" or self.value.attribute in _IDENTITY.get(resource.type, ())
         return resource if itself and resource.type in kinds else None
+
+    def _role(self) -> Resource | None:
+        start = self.value.start if isinstance(self.value, Text) else self.value
+        if not (isinstance(start, str) and ":role/" in start):
+            return None
+        last = self.value.parts[-1] if isinstance(self.value, Text) else start.rpartition("/")[2]
+        if isinstance(last, Reference):
+            return last.resource if last.resource.type == _ROLE and last.attribute == "Ref" else None
+        roles = self._intrinsics.graph.of_type(_ROLE)
+        return next((each for each in roles if self._intrinsics.name(Reference(each, "Ref")) == last), None)
 
     def is_resource(self, resource: Resource) -> bool | None:
         """True for a reference to a resource; None if unknown."""

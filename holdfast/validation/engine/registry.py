@@ -58,8 +58,8 @@ class Rule:
 
 _RULES: dict[str, Rule] = {}
 
-_GENERAL = "HF062"
-"""Code of the rule that judges a subnet by its block only."""
+_GENERAL = frozenset({"HF057", "HF058", "HF062"})
+"""Rules about any value of a kind: references, forms, blocks of subnets."""
 DEEP = 2
 """Dots in the path of something smaller than a resource: ``Resources.Cluster.Properties.Orchestrator``."""
 
@@ -153,7 +153,7 @@ def most_specific(found: list[Finding]) -> list[Finding]:
 
 
 def _is_general(finding: Finding) -> bool:
-    return finding.code == _GENERAL or not finding.code.startswith("HF")
+    return finding.code in _GENERAL or not finding.code.startswith("HF")
 
 
 def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> bool:

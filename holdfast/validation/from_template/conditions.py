@@ -5,11 +5,13 @@ A comparison with a parameter is decided by the parameter; one with a value that
 of its own.
 """
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from holdfast.catalog.facts import partition_of
 from holdfast.validation.cloudformation import UNRESOLVED, Fault, Graph, Intrinsics, Template, line_of
 
 
@@ -66,7 +68,20 @@ class Conditions:
                     compared.setdefault(parameter, set()).add(text)
                 elif self._plain(one) is None or self._plain(other) is None:
                     unclear.add(_key(one, other))
+        for region in self._mapped_regions():
+            compared.setdefault("AWS::Region", set()).add(region)
         return Questions(compared={name: frozenset(texts) for name, texts in compared.items()}, open=frozenset(unclear))
+
+    def _mapped_regions(self) -> Iterator[str]:
+        """The first region of each mapping that resources are made from by region."""
+        for name, rows in self._template.section("Mappings").items():
+            looked_up = f'{{"Fn::FindInMap": [{json.dumps(name)}, {{"Ref": "AWS::Region"}},'
+            if isinstance(rows, Mapping) and looked_up in self._text:
+                yield from [each for each in rows if partition_of(each)][:1]
+
+    @functools.cached_property
+    def _text(self) -> str:
+        return json.dumps(self._template.section("Resources"), default=repr)
 
     def holds(self, name: str, answers: Mapping[Question, object]) -> bool:
         """Result of a condition; raises UnknownConditionError if it is missing, circular or unreadable."""

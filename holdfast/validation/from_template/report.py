@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.validation.cfn_lint import lint
-from holdfast.validation.cloudformation import Fault, Graph, Template, Unreadable, Values, line_of
+from holdfast.validation.cloudformation import EXAMPLE_ACCOUNT, Fault, Graph, Template, Unreadable, Values, line_of
 from holdfast.validation.engine import judge, most_specific
 from holdfast.validation.from_template.causes import cause_of
 from holdfast.validation.from_template.circles import circles
@@ -171,6 +171,7 @@ def _under(finding: Finding, scenario: Scenario) -> Finding:
 
 def _without_files(text: str, own: str, files: Mapping[str, Any]) -> str:
     """Paths by key; those of other templates with the file's name."""
+    text = text.replace(EXAMPLE_ACCOUNT, "${AWS::AccountId}")
     for file in sorted(filter(None, files), key=len, reverse=True):
         text = text.replace(f"{file}#", "" if file == own else f"{Path(file).name}#")
     return text

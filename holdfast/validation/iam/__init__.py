@@ -1,6 +1,6 @@
 """Statements of the policies in an app's templates; rules judge them."""
 
-from holdfast.validation.iam.buckets import BUCKET, buckets_in, scripts_bucket, scripts_buckets
+from holdfast.validation.iam.buckets import BUCKET, buckets_in, scripts_bucket, scripts_buckets, scripts_uris
 from holdfast.validation.iam.grants import (
     POLICIES,
     ROLE,
@@ -33,4 +33,5 @@ __all__ = [
     "roles_of_groups",
     "scripts_bucket",
     "scripts_buckets",
+    "scripts_uris",
 ]

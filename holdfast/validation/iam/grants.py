@@ -78,13 +78,9 @@ def managed_names(app: App, role: Resource) -> list[tuple[str, str]] | None:
     for entry in entries:
         if entry.resource("AWS::IAM::ManagedPolicy") is not None:
             continue
-        text = entry.value.end if isinstance(entry.value, Text) else entry.value
-        if not isinstance(text, str) or "policy/" not in text:
+        if not isinstance(entry.value, str) or ":iam::aws:policy/" not in entry.value:
             return None
-        whole = entry.value if isinstance(entry.value, str) else text
-        if isinstance(whole, str) and ":iam::aws:policy/" not in whole:
-            return None
-        found.append((entry.path, text.partition("policy/")[2]))
+        found.append((entry.path, entry.value.partition("policy/")[2]))
     return found
 
 

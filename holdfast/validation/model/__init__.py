@@ -61,6 +61,7 @@ from holdfast.validation.model.surroundings import (
     Subnet,
     Traffic,
     VpcConfig,
+    may_be,
     zones_of,
 )
 
@@ -135,6 +136,7 @@ __all__ = [
     "attributes_of",
     "body_path",
     "groups_of",
+    "may_be",
     "mounting",
     "references_in",
     "text_of",

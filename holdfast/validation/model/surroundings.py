@@ -114,18 +114,27 @@ class Role(Item):
     managed_policies: frozenset[str]
     """Names at the end of the ARNs of AWS managed policies."""
 
-    def allows(self, action: str) -> bool:
+    def allows(self, action: str, *, resource: str = "") -> bool:
         """
         Return True if a statement allows an action on any resource; managed policies do not count.
 
         Actions of EC2 that describe have no resources: a statement that names some does not allow them.
+
+        Args:
+            resource: That it has to be allowed on: the end of an ARN of the action's service.
         """
+        service = action.partition(":")[0]
         for_all = action.startswith("ec2:Describe")
         return any(
             fnmatch.fnmatchcase(action.lower(), pattern.lower())
             for statement in self.statements
             if statement.effect == "Allow"
             and not (for_all and statement.is_known("resources") and "*" not in statement.resources)
+            and not (
+                resource
+                and statement.is_known("resources")
+                and not any(may_be(each, service=service, resource=resource) for each in statement.resources)
+            )
             for pattern in statement.actions
         )
 
@@ -268,3 +277,14 @@ class EksControlPlane(Item):
 
 
 MANAGED_POLICY = "AmazonSageMakerClusterInstanceRolePolicy"
+
+
+def may_be(pattern: str, *, service: str, resource: str, region: str | None = None) -> bool:
+    """Return True if a resource of a policy, with gaps, may stand for one; ``region``: default any."""
+    parts = pattern.replace("${...}", "*").split(":", 5)
+    if len(parts) < 6:
+        return "*" in parts[0]
+    return all(
+        asked is None or fnmatch.fnmatchcase(asked, part)
+        for part, asked in zip(parts, (None, None, service, region, None, resource), strict=True)
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.catalog import ACCESS_ENTRY, EKS_ADDON, EKS_CLUSTER
-from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Text, Values, required
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Values, required
 from holdfast.validation.model import AccessEntry, Addon, Eks, EksControlPlane, HelmRelease
 from holdfast.validation.readers.network import NetworkReader
 from holdfast.validation.readers.properties import read_item
@@ -44,7 +44,7 @@ class EksReader:
 
     def _cluster_of(self, arn: Node) -> Resource | None:
         found = arn.resource(EKS_CLUSTER, CDK_EKS_CLUSTER)
-        text = arn.value.end if isinstance(arn.value, Text) else arn.text()
+        text = arn.example
         if found is not None or not isinstance(text, str):
             return found
         name = text.rpartition(":cluster/")[2]

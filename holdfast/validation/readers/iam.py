@@ -123,7 +123,7 @@ class RoleReader:
 
     def _resources(self, node: Node) -> Any:
         entries = node.items() if isinstance(node.value, list) else [node]
-        texts = [self._arn(entry.value) for entry in entries or ()]
+        texts = [self._arn(entry.example) for entry in entries or ()]
         return UNRESOLVED if entries is None or UNRESOLVED in texts else tuple(texts)
 
     def _arn(self, value: object) -> Any:
@@ -163,15 +163,13 @@ def _trusted(document: Node) -> Any:
 
 def _service(node: Node) -> Any:
     """``sagemaker.amazonaws.com``, also where the domain follows from the region."""
-    if isinstance(node.value, Text) and node.value.start.endswith(".") and len(node.value.parts) == 2:
-        return f"{node.value.start}amazonaws.com"
-    return node.text()
+    return node.text() if isinstance(node.value, str) or not isinstance(node.example, str) else node.example
 
 
 def _aws_managed(node: Node) -> Any:
     """Name of an AWS managed policy; None for others, UNRESOLVED if unknown."""
-    text = node.value.end if isinstance(node.value, Text) else node.text()
-    if text is UNRESOLVED or not isinstance(text, str):
+    text = node.text()
+    if not isinstance(text, str):
         return UNRESOLVED
     before, _, name = text.rpartition("/")
     return name if ":iam::aws:policy" in before else None

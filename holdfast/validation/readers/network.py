@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.validation.cloudformation import UNRESOLVED, Linked, Node, Resource, Text, Values, required
+from holdfast.validation.cloudformation import UNRESOLVED, Linked, Node, Resource, Values, required
 from holdfast.validation.model import Network, SecurityGroup, Subnet, Traffic, VpcConfig
 
 ANYWHERE = "0.0.0.0/0"
@@ -292,8 +292,5 @@ def _unknown(path: str) -> Traffic:
 
 
 def _service(node: Node) -> Any:
-    if isinstance(node.value, Text):
-        match = re.fullmatch(r"\.([a-z0-9.-]+)", node.value.end)
-        return match[1] if match else UNRESOLVED
-    text = required(node.text())
+    text = node.example
     return _SERVICE.sub("", text) if isinstance(text, str) else UNRESOLVED

@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 
 from holdfast.validation import UNRESOLVED
-from holdfast.validation.cloudformation import ABSENT, Graph, Intrinsics, Reference, Template, Text
+from holdfast.validation.cloudformation import (
+    ABSENT,
+    EXAMPLE_ACCOUNT,
+    Graph,
+    Intrinsics,
+    Reference,
+    Template,
+    Text,
+    Values,
+)
 
 BODY: dict[str, Any] = {
     "Parameters": {"Size": {"Type": "Number", "Default": 3}},
@@ -172,3 +181,32 @@ def test_a_template_may_be_anything(body: dict[str, Any]) -> None:
     graph = Graph([Template(body=body)])
 
     assert list(graph.of_type("AWS::SageMaker::Cluster")) == []
+
+
+ROLE = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/nodes"}
+KEY = {"Fn::Sub": "arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/a"}
+
+
+def test_an_open_account_has_an_example_and_an_open_region_has_none() -> None:
+    template = Template(body={})
+    values = Values(Graph([template]))
+    role, key = (values.node(template, each, "") for each in (ROLE, KEY))
+
+    assert role.value == role.example == f"arn:aws:iam::{EXAMPLE_ACCOUNT}:role/nodes"
+    assert isinstance(key.value, Text)
+    assert key.example == f"arn:aws:kms:us-east-1:{EXAMPLE_ACCOUNT}:key/a"
+
+
+@pytest.mark.parametrize(("named", "account"), [("111122223333", "111122223333"), ("111122223333 444455556666", None)])
+def test_a_template_is_read_in_the_one_account_that_it_names(named: str, account: str | None) -> None:
+    template = Template(body={"Parameters": {"Of": {"Type": "String", "Default": named}}})
+
+    value = Values(Graph([template])).node(template, ROLE, "").value
+
+    assert value == f"arn:aws:iam::{account}:role/nodes" if account else isinstance(value, Text)
+
+
+def test_nothing_is_an_example_unless_it_is_asked_for() -> None:
+    template = Template(body={})
+
+    assert Intrinsics(Graph([template])).resolve(template, {"Ref": "AWS::Partition"}) is UNRESOLVED

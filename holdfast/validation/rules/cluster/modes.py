@@ -129,7 +129,8 @@ def rolling_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 )
 def release_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """Under Slurm HyperPod takes the newest release of its AMI."""
-    if group.image_release_version is not None and deployment.cluster.eks is None:
+    own = (group.image_id or "default") != "default"  # a release beside an AMI is reported by HF803
+    if group.image_release_version is not None and deployment.cluster.eks is None and not own:
         yield refused(
             group.at("image_release_version"),
             f"{group.image_release_version} under Slurm",

@@ -204,9 +204,12 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
             fix="add it to the trust policy",
         )
     for action in ("sagemaker:BatchAddClusterNodes", "sagemaker:BatchDeleteClusterNodes"):
-        if not role.allows(action):
+        if not role.allows(action, resource="cluster/a"):
             yield refused(
-                role.at("statements"), f"no {action}", allowed="this action on the ClusterRole", fix=f"allow {action}"
+                role.at("statements"),
+                f"no {action} on clusters",
+                allowed="this action on the ClusterRole",
+                fix=f"allow {action} on arn:aws:sagemaker:*:*:cluster/*",
             )
 
 

@@ -1,8 +1,8 @@
 """3xx: the Kubernetes version of a cluster."""
 
-import re
 from collections.abc import Iterator
 
+from holdfast.catalog import kubernetes_versions
 from holdfast.catalog.facts import facts_date, kubernetes_support
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.model import App, Deployment, EnvironmentFile
@@ -20,25 +20,16 @@ SUPPORT = "EKS user guide, 'Understand the Kubernetes version lifecycle on EKS'"
 def version_exists(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
     """
     At the end of extended support EKS makes no cluster of a version any more, and updates those that there are by
-    itself. A version that has not come yet cannot be had either.
+    itself.
     """
     today = deployment.today or facts_date()
     for path, version in _versions(item):
-        known = kubernetes_support()
-        if version in known and known[version].extended_until < today:
+        known = kubernetes_support().get(version)
+        if version in kubernetes_versions() and known is not None and known.extended_until < today:
             yield refused(
                 path,
-                f"{version}, whose extended support ended on {known[version].extended_until}",
+                f"{version}, whose extended support ended on {known.extended_until}",
                 allowed=f"{', '.join(_supported(deployment))}",
-                fix=f'write "{_newest_standard(deployment)}"',
-            )
-        elif version not in known and re.fullmatch(r"1\.\d+", version):
-            older = tuple(map(int, version.split("."))) < min(tuple(map(int, each.split("."))) for each in known)
-            what = "which EKS makes no more" if older else "which EKS does not have yet"
-            yield refused(
-                path,
-                f"{version}, {what}",
-                allowed=", ".join(_supported(deployment)),
                 fix=f'write "{_newest_standard(deployment)}"',
             )
 
@@ -86,8 +77,6 @@ def _supported(deployment: Deployment) -> list[str]:
 
 
 def _newest_standard(deployment: Deployment) -> str:
-    from holdfast.catalog import kubernetes_versions
-
     today = deployment.today or facts_date()
     good = [version for version, each in kubernetes_support().items() if each.released <= today <= each.standard_until]
     taken = [version for version in good if version in kubernetes_versions()]

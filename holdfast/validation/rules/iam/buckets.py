@@ -1,10 +1,12 @@
 """5xx: buckets of lifecycle scripts: what their policies and keys let nodes do."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from holdfast.validation.cloudformation import Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import (
+    BUCKET,
     Grant,
     buckets_in,
     grants_in,
@@ -13,8 +15,9 @@ from holdfast.validation.iam import (
     reads_all,
     role_of,
     roles_of_groups,
+    scripts_buckets,
 )
-from holdfast.validation.model import App, Deployment
+from holdfast.validation.model import App, Deployment, may_be
 from holdfast.validation.rules.iam.keys import key_of_bucket
 
 READS = ("s3:GetObject", "s3:ListBucket")
@@ -48,6 +51,14 @@ def bucket_policies(app: App, _: Deployment) -> Iterator[Broken]:
                     allowed="the endpoint or the VPC of the nodes",
                     fix="name the one of this template",
                 )
+            elif grant.effect == "Deny" and denied and node.get("Bucket").resource(BUCKET) in scripts_buckets(app):
+                for role in (each for each in roles if not _spares(app, grant, each)):
+                    yield refused(
+                        f"{policy.path}.PolicyDocument",
+                        f"a Deny of {' and '.join(denied)} for all but others than {role.logical_id}",
+                        allowed="policies under which nodes read their scripts",
+                        fix=f"name the role {role.logical_id} in the condition",
+                    )
 
 
 @rule(
@@ -84,6 +95,25 @@ def _other_way(app: App, grant: Grant) -> str:
     made = [resource for resource, _node in app.each(kind)]
     known = all(isinstance(each, str | Resource) for each in named)
     return held.path if made and named and known and not any(each in made for each in named) else ""
+
+
+def _spares(app: App, grant: Grant, role: Resource) -> bool:
+    """False if a condition lets in principals by name, all of them others than a role."""
+    conditions = [(operator, key) for operator, keys in grant.conditions.items() for key in _keys(keys)]
+    negated = [each for each in conditions if re.match(r"(String|Arn)Not(Equals|Like)", each[0])]
+    if negated != conditions or [key.lower() for _operator, key in conditions] != ["aws:principalarn"]:
+        return True
+    held = grant.node.get("Condition", *conditions[0])
+    name, folder = app.node(role).get("RoleName").text(), app.node(role).get("Path").text() or "/"
+    if not isinstance(name, str | None) or not isinstance(folder, str):
+        return True
+    ending = f"role{folder}{name or role.logical_id}"
+    for entry in (held.items() or []) if isinstance(held.value, list) else [held]:
+        if role_of(entry) is role or not isinstance(entry.value, str):
+            return True
+        if may_be(entry.value, service="iam", resource=ending) or (name is None and "*" in entry.value):
+            return True
+    return False
 
 
 def _keys(condition: object) -> Iterator[str]:

@@ -7,7 +7,16 @@ from typing import Any
 from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import Grant, grants_in, grants_of, principals, reads_all, roles_of_groups
-from holdfast.validation.model import App, Cluster, Deployment, EnvironmentFile, RestrictedGroup, Volume, text_of
+from holdfast.validation.model import (
+    App,
+    Cluster,
+    Deployment,
+    EnvironmentFile,
+    RestrictedGroup,
+    Volume,
+    may_be,
+    text_of,
+)
 from holdfast.validation.rules.iam.limits import given_by_managed
 
 CMK = "SageMaker developer guide, 'Customer managed AWS KMS key encryption for SageMaker HyperPod'"
@@ -61,7 +70,13 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
         given = given_by_managed(app, role)
         if not keys or given is None or not reads_all(app, role):
             continue
-        allowed = [each for each in grants_of(app, role) if each.effect == "Allow"]
+        region = app.region(role.template)
+        allowed = [
+            each
+            for each in grants_of(app, role)
+            if each.effect == "Allow"
+            and any(may_be(text, service="kms", region=region, resource="key/a") for text in each.resources or ("*",))
+        ]
         missing = [
             action for action in _NEEDED if action not in given and not any(each.names(action) for each in allowed)
         ]

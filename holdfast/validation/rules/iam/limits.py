@@ -1,5 +1,6 @@
 """5xx: what denies and boundaries leave, and what nodes are given by name."""
 
+import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds
@@ -139,7 +140,16 @@ def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
     service-linked roles can be attached to nothing else.
     """
     known = managed_policies()
-    for role, _properties in app.each(ROLE, "AWS::IAM::User", "AWS::IAM::Group"):
+    for role, properties in app.each(ROLE, "AWS::IAM::User", "AWS::IAM::Group"):
+        for entry in properties.get("ManagedPolicyArns").items() or ():
+            name = str(entry.value).rpartition("/")[2]
+            if re.match(r"arn:aws[a-z-]*:iam::\d{12}:policy/", str(entry.value)) and name in known:
+                yield refused(
+                    entry.path,
+                    f"{name} as a policy of the account",
+                    allowed=f"AWS's, arn:aws:iam::aws:policy/{known[name].name}",
+                    fix="write aws in place of the account",
+                )
         for path, name in managed_names(app, role) or ():
             short = name.rpartition("/")[2]
             policy = known.get(short)

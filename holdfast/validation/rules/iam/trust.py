@@ -133,7 +133,7 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
     if not grants or any(text is None for text in texts) or not all(grant.effect for grant in grants):
         return
     federated = any(principals(grant, "Federated") for grant in grants)
-    if any(_same_service(str(text), service) for text in texts) or (federated and service.startswith("pods.")):
+    if any(text in (service, "*") for text in texts) or (federated and service.startswith("pods.")):
         return
     if service == "events.amazonaws.com" and not texts:
         return
@@ -143,11 +143,6 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
         allowed=f"trust in {service}",
         fix=f"name {service} as the principal",
     )
-
-
-def _same_service(text: str, service: str) -> bool:
-    name = service.removesuffix(".amazonaws.com")
-    return text in (service, f"{name}.${{...}}") or text == "*"
 
 
 def _trust(grant: Grant) -> Iterator[Broken]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Node, Resource, Text
+from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.network.templates import ENDPOINT, GROUP, SUBNET, VPC, node_subnets, vpc_of
@@ -190,14 +190,9 @@ def vpc_dns(app: App, _: Deployment) -> Iterator[Broken]:
 
 def service_of(node: Node) -> str | None:
     """Service at the end of an endpoint's name; None for another form."""
-    value = node.get("ServiceName").value
-    if isinstance(value, str):
-        match = re.fullmatch(r"(?:cn\.)?com\.amazonaws\.[a-z0-9-]+\.([a-z0-9.-]+)", value)
-        return match[1] if match else None
-    if isinstance(value, Text):
-        match = re.fullmatch(r"\.([a-z0-9.-]+)", value.end)
-        return match[1] if match and value.start.endswith("com.amazonaws.") else None
-    return None
+    name = text_of(node.get("ServiceName").example) or ""
+    match = re.fullmatch(r"(?:cn\.)?com\.amazonaws\.(?:[a-z0-9-]+|\$\{\.\.\.\})\.([a-z0-9.-]+)", name)
+    return match[1] if match else None
 
 
 def node_groups(app: App) -> list[Resource]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from holdfast.validation.cloudformation import Resource, named
+from holdfast.validation.cloudformation import Node, Resource, named
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import BUCKET, Grant, grants_in, resources_of, scripts_buckets
-from holdfast.validation.model import App, Deployment, references_in
+from holdfast.validation.model import App, Deployment, may_be, references_in, text_of
 from holdfast.validation.rules.eks import network_of, vpcs_of
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
 from holdfast.validation.rules.network.routes import ROUTES
@@ -48,21 +48,31 @@ def endpoint_policies(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _scripts_shut_out(app: App, endpoint: Resource, grants: list[Grant]) -> Iterator[Broken]:
-    """Buckets of lifecycle scripts that a policy leaves out, where it names each bucket of the app by reference."""
-    named = [
-        {each.resource for each in references_in(entry.value) if each.resource.type == BUCKET}
+    """Buckets of lifecycle scripts that a policy leaves out."""
+    entries = [
+        entry
         for grant in grants
         if grant.effect == "Allow" and grant.names("s3:GetObject")
         for entry in resources_of(grant)
     ]
     for bucket in scripts_buckets(app):
-        if all(named) and not any(bucket in each for each in named):
+        if entries and not any(
+            _may_name(entry, bucket, app.node(bucket).get("BucketName").text()) for entry in entries
+        ):
             yield refused(
                 f"{endpoint.path}.PolicyDocument",
                 f"a policy of {endpoint.logical_id} without {bucket.logical_id}, which has the lifecycle scripts",
                 allowed="one that lets nodes read their scripts",
                 fix=f"allow s3:GetObject on {bucket.logical_id} too",
             )
+
+
+def _may_name(entry: Node, bucket: Resource, name: object) -> bool:
+    named = {each.resource for each in references_in(entry.value) if each.resource.type == BUCKET}
+    pattern = text_of(entry.value)
+    if named or pattern is None or not isinstance(name, str):
+        return not named or bucket in named
+    return may_be(pattern, service="s3", resource=f"{name}/a")
 
 
 @rule(

@@ -1,12 +1,11 @@
 """6xx: attributes that properties take, and links of file systems."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from holdfast.validation.cloudformation import Node, Reference, Resource
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import App, Deployment, references_in, text_of
+from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.storage.names import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.rules.storage.volumes import has_plain_parts
 
@@ -31,7 +30,7 @@ _KINDS_OF_MOUNTS = {"FsxLustreConfig": "LUSTRE", "FsxOpenZfsConfig": "OPENZFS"}
 def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Nodes mount by DNS name and mount name, not by id; slurmdbd takes the address of its database, not its name or port;
-    HyperPod takes the ARN of an EKS cluster, not its name, and the name of a bucket, not its ARN.
+    HyperPod takes the ARN of an EKS cluster, not its name.
     """
     for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         orchestrator = properties.get("Orchestrator")
@@ -48,10 +47,8 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
                 yield from _one_file_system(app, config.get("FsxLustreConfig"))
         for key, node in places:
             yield from _attribute(key, node)
-        yield from _literal_names(properties)
         yield from _database_port(app, cluster, properties)
         for group in properties.get("InstanceGroups").items() or ():
-            yield from _uri_of_scripts(group.get("LifeCycleConfig", "SourceS3Uri"))
             capacity = group.get("CapacityRequirements")
             if {"Spot", "OnDemand"} <= set(capacity.keys() or ()):
                 yield refused(
@@ -79,20 +76,12 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
             )
     for quota, node in app.each("AWS::SageMaker::ComputeQuota", "AWS::SageMaker::ClusterSchedulerConfig"):
         arn = node.get("ClusterArn")
-        held = arn.value.resource.type if isinstance(arn.value, Reference) else ""
-        if held == "AWS::EKS::Cluster" or ":eks:" in (text_of(arn.value) or ""):
+        if isinstance(arn.value, Reference) and arn.value.resource.type == "AWS::EKS::Cluster":
             yield refused(
                 arn.path,
                 f"the ARN of an EKS cluster in {quota.logical_id}",
                 allowed="that of the HyperPod cluster",
                 fix="write Fn::GetAtt of the HyperPod cluster's ClusterArn",
-            )
-    for _cluster, node in app.each("AWS::SageMaker::Cluster"):
-        arn = node.get("Orchestrator", "Eks", "ClusterArn")
-        text = text_of(arn.value) or ""
-        if text.startswith("arn:") and ":eks:" not in text and text.count(":") >= 3:
-            yield refused(
-                arn.path, show(text), allowed="the ARN of an EKS cluster, arn:aws:eks:...", fix="name the EKS cluster"
             )
 
 
@@ -110,12 +99,10 @@ def data_repository_associations(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for association, node in app.each(ASSOCIATION):
         path = node.get("DataRepositoryPath")
-        text = text_of(path.value)
-        if isinstance(path.value, Reference) or (text is not None and not text.startswith(("s3://", "nfs://", "${"))):
-            given = path.value.resource.logical_id if isinstance(path.value, Reference) else show(text)
+        if isinstance(path.value, Reference):
             yield refused(
                 path.path,
-                f"{given}, which is no S3 URI",
+                f"{path.value.resource.logical_id}, which is no S3 URI",
                 allowed="s3://bucket/prefix",
                 fix="write !Sub s3://${Bucket}/prefix",
             )
@@ -163,17 +150,6 @@ def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
         )
 
 
-def _uri_of_scripts(uri: Node) -> Iterator[Broken]:
-    for part in references_in(uri.value):
-        if part.resource.type == "AWS::S3::Bucket" and part.attribute == "Arn":
-            yield refused(
-                uri.path,
-                f"{part.resource.logical_id}.Arn",
-                allowed="s3://, the name of a bucket, and a prefix",
-                fix=f"write the bucket's name, Ref {part.resource.logical_id}",
-            )
-
-
 def _one_file_system(app: App, config: Node) -> Iterator[Broken]:
     name: Any = config.get("DnsName").value
     mount: Any = config.get("MountName").value
@@ -211,17 +187,3 @@ def _database_port(app: App, cluster: Resource, properties: Node) -> Iterator[Br
             allowed=f"{has}, that of {endpoint.resource.logical_id}",
             fix=f"write {has}",
         )
-
-
-def _literal_names(properties: Node) -> Iterator[Broken]:
-    for group in properties.get("InstanceGroups").items() or ():
-        for config in group.get("InstanceStorageConfigs").items() or ():
-            for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
-                name = config.get(kind, "DnsName")
-                if isinstance(name.value, str) and re.fullmatch(r"fs-[0-9a-f]+", name.value):
-                    yield refused(
-                        name.path,
-                        show(name.value),
-                        allowed="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com",
-                        fix=f"write {name.value}.fsx.REGION.amazonaws.com",
-                    )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.validation.cloudformation import UNRESOLVED, Resource, named
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.iam import POLICIES, policies_of, role_of, roles_of_groups
+from holdfast.validation.iam import POLICIES, grants_in, policies_of, role_of, roles_of_groups, scripts_uris
 from holdfast.validation.model import App, Deployment, UnresolvedError, body_path, references_in, text_of
 
 DEPENDS_ON = "CloudFormation reference, 'DependsOn attribute'"
@@ -285,8 +285,26 @@ def _separate(app: App, role: Resource) -> list[Resource]:
     return [
         each
         for each in policies_of(app, role)
-        if each.type in (*POLICIES, "AWS::IAM::RolePolicy") and each not in app.order.before(role)
+        if each.type in (*POLICIES, "AWS::IAM::RolePolicy")
+        and each not in app.order.before(role)
+        and not _is_for_data(app, each)
     ]
+
+
+def _is_for_data(app: App, policy: Resource) -> bool:
+    """True for a policy about named buckets only, none of them one with lifecycle scripts."""
+    grants = grants_in(app.node(policy).get("PolicyDocument"))
+    actions = [action for grant in grants for action in grant.actions]
+    texts = [text for grant in grants for text in grant.resources]
+    uris = [text_of(uri.value) or "s3://${" for uri in scripts_uris(app)]
+    return (
+        all(grant.sure and not grant.all_but for grant in grants)
+        and all(action.startswith("s3:") for action in actions)
+        and all(re.fullmatch(r"arn:aws:s3:::[a-z0-9.-]+(/\*)?", text) for text in texts)
+        and not any(
+            uri.startswith(("s3://${", f"s3://{text.split(':')[5].split('/')[0]}")) for uri in uris for text in texts
+        )
+    )
 
 
 def _subnets(app: App, cluster: Resource) -> list[Resource]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.validation.cloudformation import Template
+from holdfast.validation.cloudformation import Template, named
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment
-from holdfast.validation.rules.templates.references import functions_in
+from holdfast.validation.rules.templates.references import functions_in, functions_of
 from holdfast_common import closest_word
 
 PARAMETERS = "CloudFormation user guide, 'CloudFormation template Parameters syntax'"
@@ -37,13 +37,38 @@ def mappings(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for template in app.values.graph.templates:
         known = template.section("Mappings")
-        parts = [
-            (resource.path, resource.body.get("Properties")) for resource in app.all() if resource.template is template
-        ]
-        for start, value in parts:
-            for path, function, argument in functions_in(value, start):
+        for resource in app.all():
+            for path, function, argument in functions_of(app, resource) if resource.template is template else ():
                 if function == "Fn::FindInMap" and isinstance(argument, list) and len(argument) == 3:
                     yield from _lookup(template, known, argument, path)
+
+
+@rule(
+    "HF059",
+    title="Fn::Select takes an entry that the list has",
+    each=App,
+    source="CloudFormation reference, 'Fn::Select'",
+)
+def selections(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    "Fn::Select doesn't check for null values or if the index is out of bounds": the stack fails. A list parameter is
+    read with its default, unless conditions ask for it: they may leave out what its other lengths are for.
+    """
+    for resource in app.all():
+        asked = set(named(resource.template.section("Conditions")))
+        for path, function, argument in functions_of(app, resource):
+            if function == "Fn::Select" and isinstance(argument, list) and len(argument) == 2:
+                if asked & set(named(argument)):
+                    continue
+                index, entries = (app.values.node(resource.template, each, path) for each in argument)
+                number, held = index.integer(), entries.items()
+                if isinstance(number, int) and held is not None and entries.known and number >= len(held):
+                    yield refused(
+                        path,
+                        f"Fn::Select of entry {number}, the first being 0",
+                        allowed=f"entries of a list of {len(held)}",
+                        fix="correct the index, or extend the list",
+                    )
 
 
 @rule(
@@ -95,7 +120,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
                     fix=f"give {name}",
                 )
     for resource in app.all():
-        for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+        for path, function, argument in functions_of(app, resource):
             yield from _outputs(app, resource.template, path, function, argument)
     for template in app.values.graph.templates:
         prefix = f"{template.path}#" if template.path else ""
@@ -118,7 +143,7 @@ def typed_parameters(app: App, _: Deployment) -> Iterator[Broken]:
         for resource in app.all():
             if resource.template is not template or resource.type == STACK:
                 continue
-            for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+            for path, function, argument in functions_of(app, resource):
                 definition = parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
                 kind = definition.get("Type") if isinstance(definition, Mapping) else None
                 held = _IDS.get(str(kind))

@@ -50,9 +50,18 @@ def kinds_of_references(app: App, _: Deployment) -> Iterator[Broken]:
     name of a role on where its ARN is wanted, and the service refuses.
     """
     for resource in app.all():
-        schema = schema_of(resource.type)
-        if schema is not None:
-            yield from _kinds(schema, schema.body, app.node(resource))
+        for part, node in typed_leaves(app, resource):
+            if isinstance(node.value, Reference):
+                yield from _kind(part, node, node.value)
+
+
+def functions_of(app: App, resource: Resource) -> list[tuple[str, str, Any]]:
+    """Functions in a resource's properties: place, name, argument."""
+    key = f"functions {id(resource)}"
+    if key not in app.memo:
+        app.memo[key] = list(functions_in(resource.body.get("Properties"), resource.path))
+    found: list[tuple[str, str, Any]] = app.memo[key]
+    return found
 
 
 def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
@@ -67,25 +76,35 @@ def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
             yield from functions_in(item, path if is_function else f"{path}.{key}")
 
 
-def _kinds(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterator[Broken]:
+def typed_leaves(app: App, resource: Resource) -> list[tuple[Mapping[str, Any], Node]]:
+    """Scalar values of a resource with their parts of its schema."""
+    key = f"typed leaves {id(resource)}"
+    if key not in app.memo:
+        schema = schema_of(resource.type)
+        app.memo[key] = [] if schema is None else list(_typed(schema, schema.body, app.node(resource)))
+    found: list[tuple[Mapping[str, Any], Node]] = app.memo[key]
+    return found
+
+
+def _typed(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterator[tuple[Mapping[str, Any], Node]]:
     value = node.value
     if isinstance(value, Mapping):
         properties = part.get("properties", {})
         for name in value:
             inner = properties.get(name)
             if isinstance(inner, Mapping):
-                yield from _kinds(schema, schema.resolved(inner), node.get(str(name)))
+                yield from _typed(schema, schema.resolved(inner), node.get(str(name)))
         for choice in (*part.get("oneOf", ()), *part.get("anyOf", ())):
             resolved = schema.resolved(choice) if isinstance(choice, Mapping) else {}
             if set(map(str, value)) <= set(resolved.get("properties", {})) and not properties:
-                yield from _kinds(schema, resolved, node)
+                yield from _typed(schema, resolved, node)
     elif isinstance(value, list):
         inner = part.get("items")
         if isinstance(inner, Mapping):
             for entry in node.items() or ():
-                yield from _kinds(schema, schema.resolved(inner), entry)
-    elif isinstance(value, Reference):
-        yield from _kind(part, node, value)
+                yield from _typed(schema, schema.resolved(inner), entry)
+    else:
+        yield part, node
 
 
 def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Broken]:
