@@ -22,8 +22,10 @@ from torch._C import _distributed_c10d
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
-TESTED = ("2.13",)
+TESTED = ("2.13", "2.14")
 """Versions of torch whose private fields are as this file expects them."""
+STAGE_GROUPS = ("group", "_downstream_group", "_upstream_group")
+"""Fields of a pipeline's stage that hold its group; the two by direction are there since torch 2.14."""
 c10d: Any = _c10d
 _meshes: "list[weakref.ref[DeviceMesh]]" = []
 _watched = False
@@ -300,12 +302,25 @@ def stages_of(schedule: Any) -> list[Any]:
 
 
 def group_names_of(schedule: Any) -> list[str]:
-    return [name_of(stage.group) if stage.group is not None else "" for stage in stages_of(schedule)]
+    """Names of its stages' groups, empty for the default one. Raises: UnsupportedError: groups for each direction."""
+    stages = stages_of(schedule)
+    if any(getattr(stage, "p2p_per_direction", False) for stage in stages):
+        raise UnsupportedError(
+            "the pipeline has a group for each direction, which cannot be restored in place; "
+            "unset TORCH_DISTRIBUTED_PIPELINE_PER_DIRECTION_P2P and TORCH_DISTRIBUTED_USE_TORCHCOMMS"
+        )
+    return [name_of(stage.group) if stage.group is not None else "" for stage in stages]
 
 
 def forget_pipeline(schedule: Any) -> None:
     for stage in stages_of(schedule):
-        stage.group = None
+        _give_group(stage, None)
+
+
+def _give_group(stage: Any, group: Any) -> None:
+    for field in STAGE_GROUPS:
+        if hasattr(stage, field):
+            setattr(stage, field, group)
 
 
 def step_alone(schedule: Any) -> bool:
@@ -338,7 +353,7 @@ def renew_pipeline(schedule: Any, names: list[str]) -> None:
     A newcomer's stage asks its neighbours for shapes in its first step, so all do.
     """
     for stage, name in zip(stages_of(schedule), names, strict=True):
-        stage.group = c10d._resolve_process_group(name) if name else None
+        _give_group(stage, c10d._resolve_process_group(name) if name else None)
         stage.clear_runtime_states()
         for kept in (stage.fwd_cache, stage.bwd_cache, stage.backward_state, stage.dw_runner):
             kept.clear()

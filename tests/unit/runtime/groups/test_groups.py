@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -192,8 +193,8 @@ def test_whoever_holds_an_old_group_is_named(
 
 def test_a_version_of_torch_that_nobody_has_tested_is_refused() -> None:
     check_version("2.13.1+cu130")
-    with pytest.raises(UnsupportedError, match=r"torch is 2.14.0; sharded jobs go on in place with 2.13.x only"):
-        check_version("2.14.0")
+    with pytest.raises(UnsupportedError, match=r"torch is 2.15.0; sharded jobs go on in place with 2.13.x, 2.14.x"):
+        check_version("2.15.0")
 
 
 class Breaks(torch.autograd.Function):
@@ -251,3 +252,16 @@ def test_gradients_of_a_broken_backward_are_forgotten(
 
     assert all(torch.equal(one, other) for one, other in zip(calm, again, strict=True)) is cleared
     groups.private.forget_fsdp(model)
+
+
+def test_a_stage_gives_up_each_of_its_groups_and_one_with_a_group_for_each_direction_is_refused() -> None:
+    held = object()
+    stage = SimpleNamespace(group=held, _downstream_group=held, _upstream_group=held, p2p_per_direction=False)
+    schedule = SimpleNamespace(_stage=stage)
+
+    groups.private.forget_pipeline(schedule)
+
+    assert held not in vars(stage).values()
+    stage.p2p_per_direction = True
+    with pytest.raises(UnsupportedError, match="unset TORCH_DISTRIBUTED_PIPELINE_PER_DIRECTION_P2P"):
+        groups.private.group_names_of(schedule)
