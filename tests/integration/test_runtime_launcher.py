@@ -71,6 +71,17 @@ def test_an_error_in_the_code_of_a_script_ends_the_job_in_its_first_generation(l
     assert "Traceback (most recent call last)" in said
 
 
+def test_a_wrong_argument_of_a_script_ends_the_job_in_its_first_generation(launchers: Launchers) -> None:
+    launcher = launchers.plain("unknown-option", "--nproc-per-node", "2")
+
+    _, said = launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 1
+    assert {attempt for _, _, attempt, _ in launchers.started()} == {"0"}
+    assert "exit code 2, as of a wrong argument, before Run: trying again does not help" in said
+    assert "unrecognized arguments: --learning-rat=0.1" in said
+
+
 def test_an_error_that_a_lost_peer_may_have_caused_is_no_error_in_the_code(launchers: Launchers) -> None:
     launcher = launchers.plain("alone", "--nproc-per-node", "2")
 

@@ -24,6 +24,9 @@ with open(os.path.join(out, "started"), "a") as file:
     file.write(" ".join([*about, str(os.getpid())]) + chr(10))
 if kind == "die-once" and os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
     os.kill(os.getpid(), signal.SIGKILL)
+if kind == "unknown-option":
+    import argparse
+    argparse.ArgumentParser().parse_args(["--learning-rat=0.1"])
 if kind == "misspelled":
     batch_sise
 if kind == "alone" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":

@@ -122,5 +122,6 @@ def _described(error: Error) -> str:
         return f"raised {error.what} in step {error.step}"
     return (
         f"was left alone in a collective outside of steps, after {error.step} steps; give work of all ranks to "
-        f"run.steps(total, between=...), which repeats it, and have each rank take part in it: {error.what}"
+        "run.steps(total, between=...), which repeats it, and have each rank take part in it (Lightning: resume from a "
+        f"checkpoint): {error.what}"
     )

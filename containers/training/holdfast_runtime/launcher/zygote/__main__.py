@@ -31,6 +31,8 @@ from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_pa
 MESSAGE_BYTES = 1 << 20
 OF_THE_CODE = (ImportError, SyntaxError, NameError, AttributeError, TypeError)
 """Errors that no other process causes and no second start heals."""
+WRONG_ARGUMENT = 2
+"""Exit code of ``argparse`` and of most command lines."""
 BEGINNING_S = 60.0
 """Time from the start of a process for which its program is not taken for one that trains without the runtime."""
 NOT_FOR_IT = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
@@ -110,16 +112,21 @@ def become(
     end(run_program(request))
 
 
-def _ends_each_start(error: Exception, environment: Mapping[str, str], *, age_s: float) -> bool:
+def _ends_each_start(error: BaseException, environment: Mapping[str, str], *, age_s: float) -> bool:
     """Return True if a rank that begins the job, and has not reached ``Run``, would end so in each generation."""
     begins = environment["HOLDFAST_ROLE"] == "rank" and environment["TORCHELASTIC_RESTART_COUNT"] == "0"
-    return begins and age_s < BEGINNING_S and sys.excepthook is sys.__excepthook__ and isinstance(error, OF_THE_CODE)
+    own = error.code == WRONG_ARGUMENT if isinstance(error, SystemExit) else isinstance(error, OF_THE_CODE)
+    return begins and age_s < BEGINNING_S and sys.excepthook is sys.__excepthook__ and own
 
 
-def _end_job(error: Exception) -> None:
+def _described(error: Exception) -> str:
     trace = error.__traceback__
     place = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})" if trace is not None else ""
-    reason = f"{type(error).__name__}: {error}{place}, before Run: trying again does not help, see the traceback above"
+    return f"{type(error).__name__}: {error}{place}"
+
+
+def _end_job(what: str) -> None:
+    reason = f"{what}, before Run: trying again does not help, see above"
     line = FROM_RANK.encode(Fault(reason=reason.replace("\n", " "), fatal=True)) + b"\n"
     with (
         contextlib.suppress(OSError, LookupError),
@@ -163,9 +170,11 @@ def run_program(request: Request) -> int:
         ends = _ends_each_start(error, request.environment, age_s=time.monotonic() - began_s)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         if ends:
-            _end_job(error)
+            _end_job(_described(error))
         return 1
     except SystemExit as error:
+        if _ends_each_start(error, request.environment, age_s=time.monotonic() - began_s):
+            _end_job(f"exit code {error.code}, as of a wrong argument")
         if error.code is None or isinstance(error.code, int):
             return error.code or 0
         print(error.code, file=sys.stderr)
