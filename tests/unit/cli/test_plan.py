@@ -37,7 +37,7 @@ def test_json_holds_the_plan_its_assumptions_and_no_price_that_nobody_gave(capsy
 
     told = json.loads(out)
     assert code == 0
-    assert told.keys() == {"plan", "assumptions", "actual"}
+    assert told.keys() == {"plan", "assumptions", "standing", "actual"}
     assert told["actual"] is None
     assert all(outlook["cost_usd"] is None for outlook in told["plan"]["outlooks"])
 
