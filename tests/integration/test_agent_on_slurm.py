@@ -94,8 +94,7 @@ def test_a_reason_of_others_and_a_request_are_seen_as_theirs(workers: list[Worke
     assert (other.state().request, "not ours" in other.state().foreign) == ("replace", True)
     for worker in workers:
         worker.update("State=RESUME")
-        eventually(lambda worker=worker: worker.slurm().base == "IDLE" and not worker.slurm().reason)
-        assert worker.state() == NodeState(worker.host)
+        eventually(lambda worker=worker: worker.slurm().base == "IDLE" and worker.state() == NodeState(worker.host))
 
 
 def test_a_person_lets_a_node_go_by_its_comment(workers: list[Worker]) -> None:
