@@ -1,6 +1,7 @@
 """Parts that a cluster depends on, in AWS vocabulary: network, roles, lifecycle scripts, file systems."""
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -114,14 +115,14 @@ class Role(Item):
     managed_policies: frozenset[str]
     """Names at the end of the ARNs of AWS managed policies."""
 
-    def allows(self, action: str, *, resource: str = "") -> bool:
+    def allows(self, action: str, *, kind: str = "") -> bool:
         """
         Return True if a statement allows an action on any resource; managed policies do not count.
 
         Actions of EC2 that describe have no resources: a statement that names some does not allow them.
 
         Args:
-            resource: That it has to be allowed on: the end of an ARN of the action's service.
+            kind: Of resources of the action's service that it has to be allowed on, such as ``cluster``. Default: any.
         """
         service = action.partition(":")[0]
         for_all = action.startswith("ec2:Describe")
@@ -131,9 +132,9 @@ class Role(Item):
             if statement.effect == "Allow"
             and not (for_all and statement.is_known("resources") and "*" not in statement.resources)
             and not (
-                resource
+                kind
                 and statement.is_known("resources")
-                and not any(may_be(each, service=service, resource=resource) for each in statement.resources)
+                and not any(may_be(each, service=service, resource=f"{kind}/") for each in statement.resources)
             )
             for pattern in statement.actions
         )
@@ -280,11 +281,19 @@ MANAGED_POLICY = "AmazonSageMakerClusterInstanceRolePolicy"
 
 
 def may_be(pattern: str, *, service: str, resource: str, region: str | None = None) -> bool:
-    """Return True if a resource of a policy, with gaps, may stand for one; ``region``: default any."""
-    parts = pattern.replace("${...}", "*").split(":", 5)
+    """
+    Return True if a resource of a policy, with gaps, may stand for one.
+
+    Args:
+        resource: End of its ARN; a kind and a slash, such as ``key/``, for any of the kind.
+        region: Default: any.
+    """
+    parts = re.sub(r"\$\{[^}]*\}", "*", pattern).split(":", 5)
     if len(parts) < 6:
         return "*" in parts[0]
-    return all(
-        asked is None or fnmatch.fnmatchcase(asked, part)
-        for part, asked in zip(parts, (None, None, service, region, None, resource), strict=True)
+    any_of_kind = resource.endswith("/") and parts[5].startswith(resource)
+    return (
+        fnmatch.fnmatchcase(service, parts[2])
+        and (region is None or fnmatch.fnmatchcase(region, parts[3]))
+        and (any_of_kind or fnmatch.fnmatchcase(f"{resource}a" if resource.endswith("/") else resource, parts[5]))
     )

@@ -204,7 +204,7 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
             fix="add it to the trust policy",
         )
     for action in ("sagemaker:BatchAddClusterNodes", "sagemaker:BatchDeleteClusterNodes"):
-        if not role.allows(action, resource="cluster/a"):
+        if not role.allows(action, kind="cluster"):
             yield refused(
                 role.at("statements"),
                 f"no {action} on clusters",

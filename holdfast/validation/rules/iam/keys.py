@@ -75,7 +75,7 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
             each
             for each in grants_of(app, role)
             if each.effect == "Allow"
-            and any(may_be(text, service="kms", region=region, resource="key/a") for text in each.resources or ("*",))
+            and any(may_be(text, service="kms", region=region, resource="key/") for text in each.resources or ("*",))
         ]
         missing = [
             action for action in _NEEDED if action not in given and not any(each.names(action) for each in allowed)

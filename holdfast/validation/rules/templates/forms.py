@@ -12,7 +12,7 @@ from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.templates.references import RETURN_VALUES, typed_leaves
 
-_REGION = r"[a-z]{2}(-[a-z]+)+-\d"
+_REGION = r"[a-z]{2,4}(-[a-z]+)+-\d"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class _Form:
 
 _SCRIPT = _Form(pattern=r"(?!/)(?!.*://).+", what="the name of a file below SourceS3Uri")
 _DNS_NAME = _Form(
-    pattern=rf"fs-[0-9a-f]+\.fsx\.{_REGION}\.amazonaws\.com(\.cn)?",
+    pattern=rf"fs-[0-9a-f]+\.fsx\.{_REGION}\.[a-z0-9.-]+",
     what="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com",
 )
 _BUCKET = r"[a-z0-9][a-z0-9.-]+[a-z0-9]"
@@ -55,7 +55,7 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
         pattern=r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+", what="the ARN of a role or user, no session"
     ),
     ("AWS::EC2::Subnet", "AvailabilityZone"): _Form(
-        pattern=rf"{_REGION}([a-z]|-[a-z]{{3,4}}-\d+[a-z]|-wl\d-[a-z]{{3,4}}\d?-wlz-?\d)",
+        pattern=rf"{_REGION}([a-z]|-[a-z]{{3,4}}-\d+[a-z]|-wl\d-[a-z]{{3,4}}\d?-wlz-?\d)|dummy1[abc]",  # of the CDK
         what="the name of a zone, such as us-west-2a",
     ),
 }
