@@ -23,7 +23,7 @@ class _Form:
 
 _SCRIPT = _Form(pattern=r"(?!/)(?!.*://).+", what="the name of a file below SourceS3Uri")
 _DNS_NAME = _Form(
-    pattern=rf"fs-[0-9a-f]+\.fsx\.{_REGION}\.[a-z0-9.-]+",
+    pattern=rf"fs-[0-9a-f]+\.fsx\.{_REGION}\.(amazonaws\.(com(\.cn)?|eu)|([a-z0-9-]+\.)+(gov|uk))",
     what="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com",
 )
 _BUCKET = r"[a-z0-9][a-z0-9.-]+[a-z0-9]"
