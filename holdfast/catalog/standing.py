@@ -1,9 +1,9 @@
-"""What a stack has beside its nodes: deployed by constructs, priced by the planner."""
+"""Parts of a stack beside its nodes: deployed by constructs, priced by the planner."""
 
 from holdfast.catalog.instances import Orchestrator
 
 KEPT_VERSIONS_DAYS = 7
-"""How long a retained data bucket keeps an old version of an object."""
+"""Days for which a retained data bucket keeps an old version of an object."""
 
 # Every node: what AmazonSageMakerClusterInstanceRolePolicy allows, logs and metrics to CloudWatch and sessions of
 # Systems Manager (its user guide, "Improve the security of EC2 instances by using VPC endpoints"); images come from ECR

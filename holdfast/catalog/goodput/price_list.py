@@ -1,4 +1,4 @@
-"""Prices of instance-hours by offer, and of what a stack has beside its nodes; dates and sources in the JSON."""
+"""Prices of instance-hours by offer, and of a stack's parts beside its nodes; dates and sources in the JSON."""
 
 import json
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class StandingPrices:
 
 
 def standing_prices() -> StandingPrices:
-    """Read the prices of what a stack has beside its nodes."""
+    """Read the list prices of a stack's parts beside its nodes."""
     document: dict[str, Any] = json.loads(STANDING.read_text())
     usd = {name: float(row["usd"]) for name, row in document["prices"].items()}
     return StandingPrices(region=document["region"], date=document["date"], usd=usd)

@@ -4,6 +4,6 @@ from holdfast.cli.planning.inputs.data import Data
 from holdfast.cli.planning.inputs.gathering import gather
 from holdfast.cli.planning.inputs.layouts import layout_plan
 from holdfast.cli.planning.inputs.scenarios import Inputs
-from holdfast.cli.planning.inputs.standing import StandingCost, standing_costs
+from holdfast.cli.planning.inputs.standing import standing_costs
 
-__all__ = ["Data", "Inputs", "StandingCost", "gather", "layout_plan", "standing_costs"]
+__all__ = ["Data", "Inputs", "gather", "layout_plan", "standing_costs"]

@@ -1,16 +1,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from holdfast.catalog.goodput import (
-    FailureRates,
-    Price,
-    RecoveryStages,
-    StandingPrices,
-    failure_rates,
-    prices,
-    recovery_stages,
-    standing_prices,
-)
+from holdfast.catalog.goodput import FailureRates, Price, RecoveryStages, failure_rates, prices, recovery_stages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +11,6 @@ class Data:
     rates: Callable[[], FailureRates] = failure_rates
     stages: Callable[[], Mapping[str, RecoveryStages]] = recovery_stages
     prices: Callable[[], tuple[Price, ...]] = prices
-    standing: Callable[[], StandingPrices] = standing_prices
 
 
 CATALOG = Data()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from holdfast.catalog.goodput import FailureRates
+from holdfast.catalog.goodput import FailureRates, standing_prices
 from holdfast.cli.planning.inputs.data import CATALOG, Data
 from holdfast.cli.planning.inputs.environment import kind_of, training_group, type_of
 from holdfast.cli.planning.inputs.prices import price_of
@@ -61,6 +61,7 @@ def gather(
         resume_s=options.resume_s,
         write_s=options.checkpoint_write_s,
     )
+    listed = standing_prices()
     failures, counted = _failures(options, accelerator=accelerator, rates=data.rates, notes=notes)
     inputs = Inputs(
         title=environment.name if environment else f"{instances} instances",
@@ -79,14 +80,9 @@ def gather(
         known=given,
         assumptions=notes,
         origins=_origins(given, KnownValues(), counted=counted, interval_given=interval_s is not None),
+        standing=() if environment is None else standing_costs(environment, listed),
+        standing_note=f"list prices of {listed.region}, {listed.date}",
     )
-    if environment is not None:
-        prices = data.standing()
-        inputs = replace(
-            inputs,
-            standing=standing_costs(environment, prices),
-            standing_note=f"list prices of {prices.region}, {prices.date}",
-        )
     _note_recovery(inputs, notes)
     if events is None:
         return inputs

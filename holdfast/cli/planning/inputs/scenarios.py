@@ -37,9 +37,10 @@ class Inputs:
     assumptions: list[str]
     origins: Mapping[str, str]
     """Where each input that advice may hang on comes from, in a few words."""
-    standing: tuple[StandingCost, ...] = ()
-    """What the environment has beside its nodes. Empty without one."""
-    standing_note: str = ""
+    standing: tuple[StandingCost, ...]
+    """Monthly costs of the environment beside its nodes; empty without one."""
+    standing_note: str
+    """Region and date of their prices."""
     before: "Inputs | None" = None
     """The same before anything was learned from the events. None without events."""
     learned: LearnedValues | None = None

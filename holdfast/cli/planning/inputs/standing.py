@@ -1,4 +1,4 @@
-"""What an environment costs a month beside its nodes."""
+"""Monthly costs of an environment beside its nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from holdfast.catalog import ENDPOINTS, KEPT_VERSIONS_DAYS
 from holdfast.catalog.goodput import StandingPrices
 from holdfast.config import Environment
 
-HOURS = 730
-"""Of a month, as AWS's own price pages count them."""
+HOURS_PER_MONTH = 730
+"""As AWS's price pages count them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,23 +48,27 @@ def _network(environment: Environment, usd: dict[str, float]) -> Iterator[Standi
         if environment.network.egress == "nat":
             hour = usd["nat-gateway-hour"]
             price = f"{_rate(hour)} an hour, and {_rate(usd['nat-gateway-gb'])} per GB through it"
-            yield StandingCost(what="NAT gateway", usd_per_month=HOURS * hour, price=price)
+            yield StandingCost(what="NAT gateway", usd_per_month=HOURS_PER_MONTH * hour, price=price)
         else:
-            count = len(ENDPOINTS[environment.orchestrator]) + environment.observability.mlflow
-            hour = usd["interface-endpoint-hour"]
-            price = f"{_rate(hour)} an hour each"
-            yield StandingCost(what=f"{count} interface endpoints", usd_per_month=count * HOURS * hour, price=price)
-    if environment.orchestrator == "eks" and environment.eks is not None and environment.eks.existing is None:
+            count, hour = len(ENDPOINTS[environment.orchestrator]), usd["interface-endpoint-hour"]
+            price = f"{_rate(hour)} an hour each; MLflow, Prometheus, EFA to FSx and Slurm's accounting have more"
+            yield StandingCost(
+                what=f"{count} interface endpoints", usd_per_month=count * HOURS_PER_MONTH * hour, price=price
+            )
+    if environment.eks is not None and environment.eks.existing is None:
         hour = usd["eks-cluster-hour"]
-        yield StandingCost(what="EKS control plane", usd_per_month=HOURS * hour, price=f"{_rate(hour)} an hour")
-    if (
-        environment.slurm is not None
-        and environment.slurm.accounting is not None
-        and environment.slurm.accounting.create
-    ):
+        yield StandingCost(
+            what="EKS control plane", usd_per_month=HOURS_PER_MONTH * hour, price=f"{_rate(hour)} an hour"
+        )
+    accounting = environment.slurm.accounting if environment.slurm is not None else None
+    if accounting is not None and accounting.create:
         yield StandingCost(what="RDS for Slurm's accounting", usd_per_month=None, price="no price here")
     if environment.encryption.kms_key == "create":
-        yield StandingCost(what="KMS key", usd_per_month=usd["kms-key-month"], price="and $0.03 per 10,000 requests")
+        yield StandingCost(
+            what="KMS key",
+            usd_per_month=usd["kms-key-month"],
+            price=f"and {_rate(10_000 * usd['kms-request'])} per 10,000 requests",
+        )
 
 
 def _use(environment: Environment, usd: dict[str, float]) -> Iterator[StandingCost]:

@@ -1,4 +1,4 @@
-"""What an environment costs a month beside its nodes."""
+"""Monthly costs of an environment beside its nodes."""
 
 from pathlib import Path
 
