@@ -12,6 +12,6 @@ from holdfast.validation.rules.network import (  # noqa: F401 - each registers i
 )
 from holdfast.validation.rules.network.addresses import block_of
 from holdfast.validation.rules.network.endpoints import ingress_of, lets, node_groups
-from holdfast.validation.rules.network.subnets import vpc_of
+from holdfast.validation.rules.network.subnets import DUMMY_ZONES, vpc_of
 
-__all__ = ["block_of", "ingress_of", "lets", "node_groups", "vpc_of"]
+__all__ = ["DUMMY_ZONES", "block_of", "ingress_of", "lets", "node_groups", "vpc_of"]

@@ -10,6 +10,7 @@ from holdfast.catalog import CLUSTER, EKS_CLUSTER
 from holdfast.validation.cloudformation import Node, Reference, Text
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
+from holdfast.validation.rules.network import DUMMY_ZONES
 from holdfast.validation.rules.templates.references import RETURN_VALUES, typed_leaves
 
 _REGION = r"[a-z]{2,4}(-[a-z]+)+-\d"
@@ -55,7 +56,7 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
         pattern=r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+", what="the ARN of a role or user, no session"
     ),
     ("AWS::EC2::Subnet", "AvailabilityZone"): _Form(
-        pattern=rf"{_REGION}([a-z]|-[a-z]{{3,4}}-\d+[a-z]|-wl\d-[a-z]{{3,4}}\d?-wlz-?\d)|dummy1[abc]",  # of the CDK
+        pattern=rf"{_REGION}([a-z]|-[a-z]{{3,4}}-\d+[a-z]|-wl\d-[a-z]{{3,4}}\d?-wlz-?\d)|{'|'.join(DUMMY_ZONES)}",
         what="the name of a zone, such as us-west-2a",
     ),
 }
