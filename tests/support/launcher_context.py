@@ -1,4 +1,4 @@
-"""What parts of a launcher share, in a test of one part."""
+"""Context of a part of a launcher, in a test of that part."""
 
 import asyncio
 from collections.abc import Callable

@@ -37,7 +37,7 @@ FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-c
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UBUNTU = ("noble",)
 UBUNTU_KEYRING = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
-"""Where mmdebstrap reads it: of Ubuntu's package ubuntu-keyring, which Debian does not have."""
+"""Path that mmdebstrap reads; of Ubuntu's package ubuntu-keyring, which Debian does not have."""
 READY_WITHIN_S = 30.0
 INIT = Path(__file__).with_name("other_debian_init.sh")
 

@@ -69,7 +69,7 @@ class Comparison:
         self._begins_loop = self._is_of_loop = False
         """Of the next vote, and of the newest one: True for the first of a loop."""
         self._has_large_values = False
-        """Whether some rank has more of its own than others hold for it."""
+        """True if some rank has more of its own than others hold for it."""
         self._has_buffers = False
         """Whether the model has some on each rank, as the generation began."""
 

@@ -95,7 +95,7 @@ class Run:
         self._alone = ExitStack()
         """Around the code between two loops where this process runs it without the others."""
         self._skips_loop = False
-        """Whether the newest loop had ended before this process received its state."""
+        """True if the newest loop had ended before this process received its state."""
         logical = elastic_asked(elastic, sizes=())
         self._member = begun(
             self._state,

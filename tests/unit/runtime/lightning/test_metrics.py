@@ -1,4 +1,4 @@
-"""What a process that takes over a rank receives of a module that logs metrics."""
+"""State of a module that logs metrics, in a process that takes over a rank."""
 
 import importlib.util
 from typing import Any

@@ -27,9 +27,9 @@ class Notice(Part):
     ) -> None:
         super().__init__(context)
         self._elastic = bool(self._options.sizes)
-        """Whether the job can go on with fewer nodes, so that such a signal concerns this node alone."""
+        """True if the job can go on with fewer nodes, so that such a signal concerns this node alone."""
         self._alone = self._options.on_sigterm == "leave"
-        """Whether it concerns this node alone even where no other one can take its ranks, as in a pod."""
+        """True if it concerns this node alone even where no other one can take its ranks, as in a pod."""
         self._leave = leave
         self._tried = 0
         self._counts_again = False

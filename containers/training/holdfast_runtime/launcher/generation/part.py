@@ -1,4 +1,4 @@
-"""What all parts of a launcher share."""
+"""Shared state and connections of all parts of a launcher."""
 
 import asyncio
 from collections.abc import Callable
