@@ -33,8 +33,14 @@ _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 # In cgroup version 2 a cgroup that gives others controllers may have no process of its own.
 OWN_PROCESSES = "node"
 
+_READY = 9
+"""Descriptor that the shell of PID 1 closes when its traps are set: a signal before that is lost."""
+
 # A child that sleeps is what lets the shell sit in wait(2), reap every orphan, and still hear SIGTERM at once.
-INIT_SCRIPT = "trap '' HUP INT QUIT PIPE ALRM USR1 USR2; trap 'exit 0' TERM; while :; do sleep 86400 & wait $!; done"
+INIT_SCRIPT = (
+    f"trap '' HUP INT QUIT PIPE ALRM USR1 USR2; trap 'exit 0' TERM; exec {_READY}>&-; "
+    "while :; do sleep 86400 & wait $!; done"
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -354,6 +360,8 @@ def _become_init(*, plan: BootPlan, ready: int, go: int) -> None:
     die_with_parent(yes=False)
     keep_capabilities(plan["capabilities"])
     os.dup2(1, 2)
+    os.dup2(ready, _READY)
+    os.set_inheritable(_READY, True)  # noqa: FBT003
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     environment = {"PATH": path, "HOME": "/", "container": "holdfast"}
     os.execve("/bin/sh", ["holdfast-init", "-c", INIT_SCRIPT], environment)  # noqa: S606
@@ -396,7 +404,7 @@ def main() -> int:
     if sys.stdin.buffer.read(1) != b"1":
         return 1
     os.write(go, b"1")
-    os.read(ready, 1)  # end of file: the shell has taken over and close-on-exec has shut the pipe
+    os.read(ready, 1)  # end of file: the shell has its traps
     return 0
 
 
