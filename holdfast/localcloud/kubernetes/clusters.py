@@ -30,6 +30,7 @@ from holdfast.localcloud.kubernetes.nodes import (
     Roster,
     health,
     is_ready,
+    last_complaint,
     node_name,
     parts,
     start_services,
@@ -188,8 +189,9 @@ class Clusters:
         start_services(node)
         if not roster.wait(name, partial(is_ready, after=before), timeout_s=JOINS_WITHIN_S, is_over=is_over):
             log = node.read_file(KUBELET_LOG) if node.alive() else b""
-            last = " | ".join(log.decode(errors="replace").strip().splitlines()[-3:])[-600:]
-            raise NodeError(f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last}")
+            raise NodeError(
+                f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last_complaint(log)}"
+            )
         self._clear_health(running, name, is_over=is_over)
 
     def _clear_health(self, running: _Running, name: str, *, is_over: Callable[[], bool]) -> None:

@@ -18,7 +18,7 @@ from holdfast.localcloud.kubernetes.nodes.labels import (
     labels,
     node_name,
 )
-from holdfast.localcloud.kubernetes.nodes.machines import Parts, parts, start_services
+from holdfast.localcloud.kubernetes.nodes.machines import Parts, last_complaint, parts, start_services
 from holdfast.localcloud.kubernetes.nodes.roster import Roster, health, is_ready
 from holdfast.localcloud.kubernetes.nodes.size import extended_resources, kube_reserved, make_numa_nodes, most_pods
 
@@ -44,6 +44,7 @@ __all__ = [
     "kernel_files",
     "kube_reserved",
     "labels",
+    "last_complaint",
     "make_numa_nodes",
     "member_files",
     "most_pods",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -27,6 +28,8 @@ VOLUME = "/opt/sagemaker"
 START_TIMEOUT_S = 60.0
 SERVICES = ("containerd", "kubelet")
 _CAP_SYS_RESOURCE = 24
+_FATAL = re.compile(rb"^F\d{4} .*", re.MULTILINE)
+"""A line after which a component ends; stacks of all goroutines follow (k8s.io/klog, klog.go)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +120,12 @@ def start_services(node: Node) -> None:
     if done.returncode:
         output = " ".join((done.stdout + done.stderr).split())[-500:]
         raise NodeError(f"{' or '.join(SERVICES)} did not start: {output}")
+
+
+def last_complaint(log: bytes) -> str:
+    """Return the end of a kubelet as its log has it: the last fatal line, otherwise the last three lines."""
+    lines = _FATAL.findall(log)[-1:] or log.strip().splitlines()[-3:]
+    return " | ".join(line.decode(errors="replace")[:600] for line in lines)
 
 
 def _kubelet(binaries: Binaries) -> bytes:

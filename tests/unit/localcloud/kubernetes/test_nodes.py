@@ -20,6 +20,7 @@ from holdfast.localcloud.kubernetes.nodes import (
     kernel_files,
     kube_reserved,
     labels,
+    last_complaint,
     make_numa_nodes,
     member_files,
     most_pods,
@@ -198,3 +199,14 @@ def test_what_a_node_said_before_its_reboot_does_not_count():
 def test_a_node_without_the_label_has_no_health():
     assert health({"metadata": {}, "status": {}}) == ""
     assert health(node(label="UnschedulablePendingReboot")) == "UnschedulablePendingReboot"
+
+
+def test_a_kubelet_that_ends_is_shown_by_its_fatal_line_and_not_by_the_stacks_behind_it():
+    fatal = "F1130 20:34:00.467951      94 server.go:269] failed to run Kubelet: could not detect clock speed"
+    log = f"I1130 20:33:59.1 94 server.go:1] begin\nF1130 old\n{fatal}\ngoroutine 1 [running]:\nwait.go:571 +0xb5\n"
+    assert last_complaint(log.encode()) == fatal
+
+
+def test_a_kubelet_without_a_fatal_line_is_shown_by_its_last_lines():
+    assert last_complaint(b"one\ntwo\nthree\nfour\n") == "two | three | four"
+    assert last_complaint(b"") == ""
