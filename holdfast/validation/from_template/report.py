@@ -131,7 +131,7 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
         every = [each.changed(today=today) for each in _deployments(last.templates)]
         for finding in most_specific([finding for deployment in every for finding in judge(deployment)]):
             key = (finding.code, finding.path, finding.message)
-            if key not in known and finding.path != NO_CLUSTER:
+            if key not in known and finding.path != NO_CLUSTER and not _chosen_with_it(finding, bodies, last):
                 known.add(key)
                 yield _in_scenario(finding, bodies, last)
     if last is not None and last.left_out:
@@ -140,6 +140,20 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
         line = line_of(templates[0].body, "Conditions")
         fix = "give those that you deploy with: --parameters NAME=VALUE"
         yield _unread(Note(file=templates[0].path, path="Conditions", line=line, cause=cause, fix=fix))
+
+
+def _chosen_with_it(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> bool:
+    """Return True for the default of a parameter, where another one is changed: both are chosen together."""
+    file, _, place = finding.path.rpartition("#")
+    value: Any = bodies.get(file)
+    for key in place.split("."):
+        if isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    name = value.get("Ref") if isinstance(value, Mapping) else None
+    parameters = bodies[file].get("Parameters", {}) if name else {}
+    return bool(scenario.differs) and name in parameters and name not in scenario.differs
 
 
 def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:

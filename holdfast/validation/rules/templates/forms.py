@@ -113,7 +113,7 @@ def _fits(value: str | Text, pattern: str) -> bool:
     except re.error:
         return True
     if isinstance(value, str):
-        return fits(value) is not None
+        return "{{resolve:" in value or fits(value) is not None
     if not any(map(fits, _EXAMPLES)):
         return True
     gaps = [part for part in value.parts if not isinstance(part, str)]
