@@ -178,6 +178,32 @@ ACCEPTED: dict[str, tuple[str, str, dict[str, Any]]] = {
             },
         },
     ),
+    "a topic that lets EventBridge in": (
+        "HF823",
+        "slurm.template.json",
+        {
+            "Resources.Alerts": {"Type": "AWS::SNS::Topic"},
+            "Resources.AlertsPolicy": {
+                "Type": "AWS::SNS::TopicPolicy",
+                "Properties": {
+                    "Topics": [{"Ref": "Alerts"}],
+                    "PolicyDocument": {
+                        "Version": "2012-10-17",
+                        "Statement": {
+                            "Effect": "Allow",
+                            "Principal": {"Service": {"Fn::Sub": "events.${AWS::URLSuffix}"}},
+                            "Action": "sns:Publish",
+                            "Resource": {"Ref": "Alerts"},
+                        },
+                    },
+                },
+            },
+            "Resources.Events": {
+                "Type": "AWS::Events::Rule",
+                "Properties": {"ScheduleExpression": "rate(1 day)", "Targets": [{"Id": "a", "Arn": {"Ref": "Alerts"}}]},
+            },
+        },
+    ),
     "a name with a part from Systems Manager": (
         "HF058",
         "slurm.template.json",
