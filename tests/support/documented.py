@@ -1,7 +1,8 @@
 """
 Cases of tests/cases/documented: written as files, checked, and their findings compared with those of their base.
 
-``python tests/support/documented.py [FORM ...]`` prints what is missed, what is said of clean cases, and rates.
+``python tests/support/documented.py [FORM[/SET] ...]`` prints what is missed, what is said of clean cases, and rates.
+A set is the end of a file's name: ``environment/more`` are ``mistakes_more.yaml`` and ``clean_more.yaml``.
 """
 
 import functools
@@ -37,6 +38,7 @@ class Case:
     page: str
     at: str = ""
     base: str = ""
+    file: str = ""
     patch: Mapping[str, Any] = field(default_factory=dict)
 
     def named_by(self, finding: Mapping[str, Any]) -> bool:
@@ -69,14 +71,22 @@ def cases(form: str, kind: str) -> list[Case]:
     """Return the cases of a form (environment, template, app) and a kind (mistakes, clean)."""
     if form == "app":
         return [
-            Case(form=form, name=name, page=each.page, at=each.at, base=module.__name__)
+            Case(form=form, name=name, page=each.page, at=each.at, base=module.__name__, file=module.__name__)
             for module in _modules(kind)
             for name, each in module.APPS.items()
         ]
-    written = yaml.load((CASES / form / f"{kind}.yaml").read_text(), _Tags)
     return [
-        Case(form=form, name=name, page=each["page"], at=each.get("at", ""), base=each["base"], patch=each)
-        for name, each in written.items()
+        Case(
+            form=form,
+            name=name,
+            page=each["page"],
+            at=each.get("at", ""),
+            base=each["base"],
+            file=file.stem,
+            patch=each,
+        )
+        for file in sorted((CASES / form).glob(f"{kind}*.yaml"))
+        for name, each in yaml.load(file.read_text(), _Tags).items()
     ]
 
 
@@ -206,9 +216,10 @@ def _app_findings(case: Case, folder: Path) -> list[dict[str, Any]]:
 
 
 def main(forms: list[str]) -> None:
-    for form in forms or ["environment", "template", "app"]:
+    for chosen in forms or ["environment", "template", "app"]:
+        form, _, subset = chosen.partition("/")
         for kind in ("mistakes", "clean"):
-            every, right = cases(form, kind), 0
+            every, right = [case for case in cases(form, kind) if case.file.endswith(subset)], 0
             for case in every:
                 with tempfile.TemporaryDirectory() as folder:
                     found = findings(case, Path(folder))
@@ -216,7 +227,7 @@ def main(forms: list[str]) -> None:
                 right += is_right
                 if not is_right:
                     print(f"{form} {kind}: {case.name}: {[each['code'] for each in found]}")
-            print(f"{form} {kind}: {right} of {len(every)}")
+            print(f"{chosen} {kind}: {right} of {len(every)}")
 
 
 if __name__ == "__main__":

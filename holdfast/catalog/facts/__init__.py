@@ -10,6 +10,8 @@ from holdfast.catalog.facts.caches import forget
 from holdfast.catalog.facts.pages import kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
     HYPERPOD_TYPES,
+    REGION_NAME,
+    ZONE_NAME,
     ZONES_FILE,
     dns_suffix,
     has_type,
@@ -43,8 +45,10 @@ __all__ = [
     "LAMBDA_RUNTIMES",
     "NODE_ACTIONS",
     "POLICIES_FILE",
+    "REGION_NAME",
     "VPC_ACTIONS",
     "ZONES_FILE",
+    "ZONE_NAME",
     "Schema",
     "dns_suffix",
     "facts_date",

@@ -10,6 +10,9 @@ from holdfast.catalog.facts.packages import folder_of, of_cfn_lint
 from holdfast.catalog.facts.pages import page_fact
 from holdfast.catalog.facts.schemas import listed_regions, types_in
 
+REGION_NAME = r"[a-z]{2,4}(-[a-z]+)+-\d"
+ZONE_NAME = rf"{REGION_NAME}([a-z]|-[a-z]{{3}}-\d[a-z]|-wl\d-[a-z]{{3}}-wlz-\d)"
+"""Of Availability Zones, Local Zones and Wavelength Zones."""
 ZONES_FILE = Path(__file__).with_name("zones.json")
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
 

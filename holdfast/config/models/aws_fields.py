@@ -10,12 +10,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from holdfast.catalog import bounds, instance_types, kubernetes_versions
-from holdfast.catalog.facts import hyperpod_regions
+from holdfast.catalog.facts import REGION_NAME, ZONE_NAME, hyperpod_regions
 from holdfast.config.models.base import KnownValues
 from holdfast.config.refusals import Allowed, refused
 from holdfast_common import closest_word
 
-REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
 _NAME, _TYPES, _ALARMS = bounds("name_length"), bounds("flexible_types"), bounds("rollback_alarms")
 _SUBNETS, _GROUPS, _LABELS = bounds("subnets"), bounds("security_groups"), bounds("labels")
@@ -68,13 +67,13 @@ Account = Annotated[
 ]
 Region = Annotated[
     str,
-    Field(pattern=REGION),
+    Field(pattern=f"^{REGION_NAME}$"),
     KnownValues(names=hyperpod_regions),
     Allowed("the name of an AWS region", "us-west-2"),
 ]
 AvailabilityZone = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z]{3}-\d[a-z]|-wl\d-[a-z0-9-]+\d)$"),
+    Field(pattern=f"^{ZONE_NAME}$"),
     Allowed(
         "the name of an availability zone: a region and a letter, or a Local or Wavelength Zone such as "
         "us-west-2-phx-2a",
@@ -242,6 +241,11 @@ SubnetIds = Annotated[
     Field(max_length=_SUBNETS.most, strict=False),
     Allowed(f"a list of at most {_SUBNETS.most} ids of subnets", []),
 ]
+AdditionalSubnetIds = Annotated[
+    tuple[SubnetId, ...],
+    Field(max_length=_SUBNETS.most - 1, strict=False),
+    Allowed(f"a list of at most {_SUBNETS.most - 1} ids of subnets beside the first", []),
+]
 OneOrMoreSubnetIds = Annotated[
     tuple[SubnetId, ...],
     Field(min_length=_SUBNETS.least, max_length=_SUBNETS.most, strict=False),
@@ -252,10 +256,10 @@ SecurityGroupId = Annotated[
     Field(pattern=r"^sg-([0-9a-f]{8}|[0-9a-f]{17})$"),
     Allowed("the id of a security group", "sg-0123456789abcdef0"),
 ]
-SecurityGroupIds = Annotated[
+AdditionalSecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],
-    Field(max_length=4, strict=False),
-    Allowed("a list of at most 4 ids of security groups", []),
+    Field(max_length=_GROUPS.most - 1, strict=False),
+    Allowed(f"a list of at most {_GROUPS.most - 1} ids of security groups beside the first", []),
 ]
 OneOrMoreSecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],
@@ -295,9 +299,11 @@ Labels = Annotated[
     Field(max_length=_LABELS.most),
     Allowed(f"at most {_LABELS.most} labels as key: value", {"team": "a"}, code="HF312"),
 ]
+_OF_TAGS = r"[\w .:/=+@-]"
+"""Letters and digits of any language (SageMaker API reference, Tag)."""
 TagKey = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]+$", max_length=_TAG_KEY.most),
+    Field(pattern=rf"^{_OF_TAGS}+$", max_length=_TAG_KEY.most),
     AfterValidator(_own_tag),
     Allowed(
         f"the key of a tag: {_TAG_KEY} letters, digits and _.:/=+-@, not beginning with aws:", "team", code="HF115"
@@ -305,7 +311,7 @@ TagKey = Annotated[
 ]
 TagValue = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]*$", max_length=_TAG_VALUE.most),
+    Field(pattern=rf"^{_OF_TAGS}*$", max_length=_TAG_VALUE.most),
     Allowed(f"the value of a tag: at most {_TAG_VALUE.most} letters, digits and _.:/=+-@", "training", code="HF115"),
 ]
 Tags = Annotated[

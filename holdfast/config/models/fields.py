@@ -230,7 +230,21 @@ Seconds = Annotated[
 Share = Annotated[
     float, Field(gt=0, le=1), Allowed("a number above 0 and at most 1", 0.1, number_in_words, code="HF730")
 ]
-OwnPort = Annotated[int, Field(ge=1024, le=65535), Allowed("a whole number from 1024 to 65535", 9464, number_in_words)]
+_TAKEN_PORTS = {6817: "slurmctld", 6818: "slurmd", 6819: "slurmdbd", 10250: "the kubelet", 10256: "kube-proxy"}
+
+
+def _free_port(port: int) -> int:
+    if port in _TAKEN_PORTS:
+        raise ValueError(f"{port} is the port of {_TAKEN_PORTS[port]}")
+    return port
+
+
+OwnPort = Annotated[
+    int,
+    Field(ge=1024, le=65535),
+    AfterValidator(_free_port),
+    Allowed("a whole number from 1024 to 65535, and no port of Slurm or Kubernetes", 9464, number_in_words),
+]
 """One that a program without CAP_NET_BIND_SERVICE can listen at."""
 BurnInSeconds = Annotated[
     int,

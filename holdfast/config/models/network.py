@@ -16,14 +16,16 @@ class ExistingNetwork(Model):
     """Its IPv4 block. Default: unknown"""
     subnet_id: aws.SubnetId
     """The private subnet of the nodes, in network.availability_zone."""
-    additional_subnet_ids: Annotated[aws.SubnetIds, Property(CLUSTER, "VpcConfig.Subnets")] = ()
+    additional_subnet_ids: Annotated[aws.AdditionalSubnetIds, Property(CLUSTER, "VpcConfig.Subnets")] = ()
     """Further subnets that the cluster may put nodes into; EFA does not cross their zones. They cannot be changed
     later. Default: none"""
     subnet_cidr: fields.Cidr | None = None
     """IPv4 block of that subnet; whether the nodes fit into it can be judged only when it is known. Default: unknown"""
     security_group_id: aws.SecurityGroupId
     """The group of nodes and file systems: all traffic from and to itself has to be allowed."""
-    additional_security_group_ids: Annotated[aws.SecurityGroupIds, Property(CLUSTER, "VpcConfig.SecurityGroupIds")] = ()
+    additional_security_group_ids: Annotated[
+        aws.AdditionalSecurityGroupIds, Property(CLUSTER, "VpcConfig.SecurityGroupIds")
+    ] = ()
     """Further groups of the nodes, such as that of a file system that is there already. They cannot be changed later.
     Default: none"""
     route_table_id: aws.RouteTableId | None = None

@@ -147,8 +147,11 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
 
 def most_specific(found: list[Finding]) -> list[Finding]:
     """Drop findings of cfn-lint, and general ones, on a value that a specific rule reports: one mistake, one code."""
-    own = {each.path for each in found if not _is_general(each) and each.severity != "not-checked"}
-    around = tuple(f"{path}." for path in own if path.rpartition("#")[2].count(".") > DEEP)
+    specific = [each for each in found if not _is_general(each) and each.severity != "not-checked"]
+    own = {each.path for each in specific}
+    # A warning of a list hides no error of its entries.
+    errors = {each.path for each in specific if each.severity == "error"}
+    around = tuple(f"{path}." for path in errors if path.rpartition("#")[2].count(".") > DEEP)
     return [each for each in found if not _is_general(each) or not (each.path in own or each.path.startswith(around))]
 
 

@@ -83,7 +83,8 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluste
     groups: Any = UNRESOLVED
     if settings.instance_groups is not UNRESOLVED:
         pairs = zip(read.instance_groups, settings.instance_groups, strict=True)
-        groups = tuple(_beside_properties(file, group, setting, modes, vpc) for group, setting in pairs)
+        zones: dict[str, Subnet] = {}
+        groups = tuple(_beside_properties(file, group, setting, modes, vpc, zones) for group, setting in pairs)
     return read.changed(
         instance_groups=groups,
         vpc=vpc,
@@ -94,10 +95,15 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes, read: Cluste
 
 
 def _beside_properties(
-    file: Settings, group: InstanceGroup, setting: Settings, modes: LifecycleModes, vpc: VpcConfig
+    file: Settings,
+    group: InstanceGroup,
+    setting: Settings,
+    modes: LifecycleModes,
+    vpc: VpcConfig,
+    zones: dict[str, Subnet],
 ) -> InstanceGroup:
     """Group with what AWS does not get, or not from a file."""
-    placed = _zone_vpc(file.network, setting, vpc)
+    placed = _zone_vpc(file.network, setting, vpc, zones)
     unknown = file.eks is None and file.storage.lustre is not None and setting.mount_lustre is UNRESOLVED
     return group.changed(
         places={
@@ -252,8 +258,13 @@ def _nodes_subnet(network: Settings) -> Subnet:
     )
 
 
-def _zone_vpc(network: Settings, group: Settings, nodes: VpcConfig) -> VpcConfig | None:
-    """Subnet of a group's zone: the second or third quarter of the block's second half. None: the first zone."""
+def _zone_vpc(network: Settings, group: Settings, nodes: VpcConfig, made: dict[str, Subnet]) -> VpcConfig | None:
+    """
+    Subnet of a group's zone: the second or third quarter of the block's second half. None: the first zone.
+
+    Args:
+        made: Subnets by zone; groups of one zone share one.
+    """
     zone, zones = group.availability_zone, network.additional_availability_zones
     if UNRESOLVED in (zone, zones) or zone not in zones or group.override_vpc is not None:
         return None
@@ -267,7 +278,8 @@ def _zone_vpc(network: Settings, group: Settings, nodes: VpcConfig) -> VpcConfig
         cidr=str(quarters[1 + zones.index(zone)]) if quarters else UNRESOLVED,
         public=False,
     )
-    return VpcConfig(path=place, subnets=(subnet,), security_groups=nodes.security_groups)
+    subnets = (made.setdefault(zone, subnet),)
+    return VpcConfig(path=place, subnets=subnets, security_groups=nodes.security_groups)
 
 
 def _zone(network: Settings, name: str) -> Any:

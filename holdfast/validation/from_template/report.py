@@ -121,6 +121,7 @@ def _fault(fault: Fault, *, file: str) -> Finding:
 def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Finding]:
     known: set[tuple[str, str, str]] = set()
     last: Scenario | None = None
+    usual: set[str] = set()
     for last in scenarios(templates):
         for template in last.templates:
             for fault in circles(template):
@@ -128,10 +129,11 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
                     known.add((fault.code, fault.path, fault.given))
                     yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
+        usual = usual if last.differs else {each.path for each in Graph(last.templates).resources()}
         every = [each.changed(today=today) for each in _deployments(last.templates)]
         for finding in most_specific([finding for deployment in every for finding in judge(deployment)]):
             key = (finding.code, finding.path, finding.message)
-            if key not in known and finding.path != NO_CLUSTER:
+            if key not in known and finding.path != NO_CLUSTER and not _chosen_with_it(finding, bodies, last, usual):
                 known.add(key)
                 yield _in_scenario(finding, bodies, last)
     if last is not None and last.left_out:
@@ -140,6 +142,27 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
         line = line_of(templates[0].body, "Conditions")
         fix = "give those that you deploy with: --parameters NAME=VALUE"
         yield _unread(Note(file=templates[0].path, path="Conditions", line=line, cause=cause, fix=fix))
+
+
+def _chosen_with_it(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario, usual: set[str]) -> bool:
+    """
+    Return True for the default of a parameter, where another one is changed: both are chosen together.
+
+    Args:
+        usual: Places of the resources of the first scenario, where the default was judged with all others.
+    """
+    if not scenario.differs or not any(finding.path.startswith(f"{path}.") for path in usual):
+        return False
+    file, _, place = finding.path.rpartition("#")
+    value: Any = bodies.get(file)
+    for key in place.split("."):
+        if isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    name = value.get("Ref") if isinstance(value, Mapping) else None
+    parameters = bodies[file].get("Parameters", {}) if name else {}
+    return name in parameters and name not in scenario.differs
 
 
 def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:

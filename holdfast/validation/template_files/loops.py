@@ -65,7 +65,7 @@ def _unrolled(value: Any, names: Mapping[str, str], lists: Mapping[str, list[str
         return items
     if not isinstance(value, Mapping):
         return value
-    if list(value) == ["Ref"] and value["Ref"] in names:
+    if list(value) == ["Ref"] and isinstance(value["Ref"], str) and value["Ref"] in names:
         return names[value["Ref"]]
     result = LinedMapping(getattr(value, "line", 0))
     lines: Mapping[str, int] = getattr(value, "lines", {})

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20
 """Bytes of a template in S3 (CloudFormation quotas)."""
 _MOST_BYTES = 16 * LARGEST
-_OF_A_TEMPLATE = re.compile(r"""^["']?(?:AWSTemplateFormatVersion|Resources|Transform)["']?[ \t]*:""", re.MULTILINE)
+_OF_A_TEMPLATE = re.compile(
+    r"""^(?:[ \t]*["']?AWSTemplateFormatVersion|["']?(?:Resources|Transform))["']?[ \t]*:""", re.MULTILINE
+)
 
 
 def looks_like_a_template(path: Path) -> bool:

@@ -15,6 +15,13 @@ QUOTA = [{"instance_type": "ml.p5.48xlarge", "instance_count": 40}]
 TAINT = {"key": "purpose", "value": "training", "effect": "NoSchedule"}
 DENY = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::sagemaker-example/*"}
 
+
+def trusting(service: Any, **more: Any) -> dict[str, Any]:
+    statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole", **more}
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    return {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": document}}
+
+
 ACCEPTED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "nodes with a NAT route do not wait for the gateway endpoint": (
         "HF041",
@@ -118,6 +125,95 @@ ACCEPTED: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"permissions_boundary": "arn:aws:iam::aws:policy/PowerUserAccess"},
     ),
     "a partition of the GPU": ("HF354", "eks.yaml", {f"{WORKERS}.labels": {"nvidia.com/mig.config": "all-1g.10gb"}}),
+    "Step Functions of one Region": (
+        "HF530",
+        "slurm.template.json",
+        {
+            "Resources.StateRole": trusting({"Fn::Sub": "states.${AWS::Region}.amazonaws.com"}),
+            "Resources.Machine": {
+                "Type": "AWS::StepFunctions::StateMachine",
+                "Properties": {"RoleArn": {"Fn::GetAtt": ["StateRole", "Arn"]}, "DefinitionString": "{}"},
+            },
+        },
+    ),
+    "Firehose sends an external id": (
+        "HF531",
+        "slurm.template.json",
+        {
+            "Resources.Delivery": trusting(
+                "firehose.amazonaws.com", Condition={"StringEquals": {"sts:ExternalId": {"Ref": "AWS::AccountId"}}}
+            )
+        },
+    ),
+    "a service with a short name": ("HF531", "slurm.template.json", {"Resources.Ds": trusting("ds.amazonaws.com")}),
+    "EC2 sets the host bits of a block to zero": (
+        "HF062",
+        "slurm.template.json",
+        {"Resources.NodesSubnet.Properties.CidrBlock": "10.1.7.0/17"},
+    ),
+    "mail leaves by ports of its own": (
+        "HF230",
+        "slurm.template.json",
+        {
+            "Resources.MailGroup": {
+                "Type": "AWS::EC2::SecurityGroup",
+                "Properties": {
+                    "GroupDescription": "mail",
+                    "VpcId": {"Ref": "Vpc"},
+                    "SecurityGroupIngress": [
+                        {"IpProtocol": "tcp", "FromPort": 587, "ToPort": 587, "CidrIp": "10.1.0.0/16"}
+                    ],
+                },
+            },
+            "Resources.Mail": {
+                "Type": "AWS::EC2::VPCEndpoint",
+                "Properties": {
+                    "VpcEndpointType": "Interface",
+                    "PrivateDnsEnabled": True,
+                    "VpcId": {"Ref": "Vpc"},
+                    "SubnetIds": [{"Ref": "NodesSubnet"}],
+                    "SecurityGroupIds": [{"Ref": "MailGroup"}],
+                    "ServiceName": {"Fn::Sub": "com.amazonaws.${AWS::Region}.email-smtp"},
+                },
+            },
+        },
+    ),
+    "a topic that lets EventBridge in": (
+        "HF823",
+        "slurm.template.json",
+        {
+            "Resources.Alerts": {"Type": "AWS::SNS::Topic"},
+            "Resources.AlertsPolicy": {
+                "Type": "AWS::SNS::TopicPolicy",
+                "Properties": {
+                    "Topics": [{"Ref": "Alerts"}],
+                    "PolicyDocument": {
+                        "Version": "2012-10-17",
+                        "Statement": {
+                            "Effect": "Allow",
+                            "Principal": {"Service": {"Fn::Sub": "events.${AWS::URLSuffix}"}},
+                            "Action": "sns:Publish",
+                            "Resource": {"Ref": "Alerts"},
+                        },
+                    },
+                },
+            },
+            "Resources.Events": {
+                "Type": "AWS::Events::Rule",
+                "Properties": {"ScheduleExpression": "rate(1 day)", "Targets": [{"Id": "a", "Arn": {"Ref": "Alerts"}}]},
+            },
+        },
+    ),
+    "a name with a part from Systems Manager": (
+        "HF058",
+        "slurm.template.json",
+        {
+            "Resources.Person": {
+                "Type": "AWS::IAM::User",
+                "Properties": {"UserName": {"Fn::Sub": "dev-{{resolve:ssm:Name:1}}"}},
+            }
+        },
+    ),
     "the name of a Wavelength Zone": ("HF004", "slurm.yaml", {"network.availability_zone": "us-west-2-wl1-sea-wlz-1"}),
 }
 

@@ -1,15 +1,22 @@
 """8xx: caches of images, alarms, budgets and events, as the pages of their services say."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Reference
+from holdfast.validation.cloudformation import Node, Reference
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import App, Deployment, text_of
+from holdfast.validation.model import App, Deployment, references_in, text_of
 from holdfast_common import closest_word
 
 MOST_POLICIES = bounds("log_resource_policies").most
+_POLICIES: Mapping[str, tuple[str, str]] = {
+    "AWS::SNS::Topic": ("AWS::SNS::TopicPolicy", "Topics"),
+    "AWS::SQS::Queue": ("AWS::SQS::QueuePolicy", "Queues"),
+    "AWS::Lambda::Function": ("AWS::Lambda::Permission", "FunctionName"),
+}
+"""What lets EventBridge in, by type of the target, and the property that names the target."""
 
 
 @rule(
@@ -166,6 +173,41 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
                     allowed=", ".join(known),
                     fix=f"did you mean {closest_word(entry.value, known) or known[0]}?",
                 )
+
+
+@rule(
+    "HF823",
+    severity="warning",
+    title="Targets of EventBridge rules let EventBridge in",
+    each=App,
+    source="EventBridge user guide, 'Using resource-based policies for Amazon EventBridge'",
+)
+def targets(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    EventBridge sends to a topic, a queue or a function only where the target's own policy names events.amazonaws.com.
+    Without it, the rule matches and nothing arrives.
+    """
+    for _rule, node in app.each("AWS::Events::Rule"):
+        for entry in node.get("Targets").items() or ():
+            arn = entry.get("Arn")
+            target = arn.value.resource if isinstance(arn.value, Reference) else None
+            if target is None or target.type not in _POLICIES or not app.complete or entry.get("RoleArn").present:
+                continue
+            policy, name = _POLICIES[target.type]
+            about = [
+                (own, [each.resource for each in references_in(own.get(name).value)]) for _, own in app.each(policy)
+            ]
+            if not any(_names_events(own) for own, named in about if target in named or not named):
+                yield Broken(
+                    path=arn.path,
+                    message=f"{target.logical_id} has no {policy} that lets EventBridge in",
+                    fix=f"add an {policy} for {target.logical_id} with the principal events.amazonaws.com",
+                )
+
+
+def _names_events(policy: Node) -> bool:
+    text = json.dumps(policy.value, default=repr)
+    return "events." in text or '"*"' in text
 
 
 @rule(

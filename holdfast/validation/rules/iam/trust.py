@@ -133,7 +133,7 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
     if not grants or any(text is None for text in texts) or not all(grant.effect for grant in grants):
         return
     federated = any(principals(grant, "Federated") for grant in grants)
-    if any(text in (service, "*") for text in texts) or (federated and service.startswith("pods.")):
+    if any(_is_of(text, service) for text in texts) or (federated and service.startswith("pods.")):
         return
     if service == "events.amazonaws.com" and not texts:
         return
@@ -143,6 +143,12 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
         allowed=f"trust in {service}",
         fix=f"name {service} as the principal",
     )
+
+
+def _is_of(principal: str | None, service: str) -> bool:
+    """Return True for a service's principal. Step Functions has one for each Region, too."""
+    regional = re.fullmatch(r"states\..+\.amazonaws\.com", principal or "")
+    return principal in (service, "*") or bool(regional and service == "states.amazonaws.com")
 
 
 def _trust(grant: Grant) -> Iterator[Broken]:
@@ -164,7 +170,7 @@ def _trust(grant: Grant) -> Iterator[Broken]:
             fix="write sts:AssumeRole",
         )
     asked = [key for keys in grant.conditions.values() if isinstance(keys, Mapping) for key in keys]
-    if services and any(key.lower() == "sts:externalid" for key in asked):
+    if not _WITH_EXTERNAL_ID.issuperset(services) and any(key.lower() == "sts:externalid" for key in asked):
         yield refused(
             f"{grant.path}.Condition",
             f"a condition on sts:ExternalId, which {services[0]} does not send",
@@ -198,6 +204,8 @@ def _trust(grant: Grant) -> Iterator[Broken]:
             yield refused(node.path, show(text), allowed="service principals that exist", fix=f"did you mean {meant}?")
 
 
+_WITH_EXTERNAL_ID = {"firehose.amazonaws.com", "cognito-idp.amazonaws.com"}
+"""Firehose developer guide, 'Controlling access'; Cognito developer guide, 'SMS message settings for user pools'."""
 _SERVICES = {
     "sagemaker",
     "eks",
@@ -247,4 +255,6 @@ def _misspelt_service(text: str) -> str | None:
     if name in _SERVICES or name.count(".") > 1 or re.search(r"-\d$", name):
         return None
     meant = closest_word(name, _SERVICES)
-    return f"{meant}.amazonaws.com" if meant is not None and distance(meant, name) <= MISSPELT else None
+    # One letter more or less makes another service of a short name: ds and rds, dms and kms.
+    far = min(MISSPELT, len(name) // 2 - 1)
+    return f"{meant}.amazonaws.com" if meant is not None and distance(meant, name) <= far else None

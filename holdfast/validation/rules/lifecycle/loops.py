@@ -24,6 +24,10 @@ _MANAGED = (
         "stops a service that HyperPod needs",
     ),
     (re.compile(_SUDO + r"rm\s+-\w*r\w*\s.*/opt/(?:ml|slurm|aws|amazon)\b"), "removes files of HyperPod"),
+    (
+        re.compile(_SUDO + r"(?:apt|apt-get|yum|dnf)\s.*\binstall\s.*(?<![\w-])(?:slurm|nvidia-driver|cuda-drivers)"),
+        "installs what the AMI has",
+    ),
     (re.compile(r"(?:>|\btee\s+(?:-a\s+)?|\bsed\s+-i.*)\s*/opt/ml/config/"), "changes the cluster's configuration"),
 )
 """Commands, and what they do to a node."""
@@ -61,6 +65,7 @@ def managed_by_hyperpod(script: Script, deployment: Deployment) -> Iterator[Brok
     With the strategy Managed an update fails where nodes or partitions in slurm.conf were changed, with Overwrite the
     change is lost; continuous provisioning and Merge keep it. HyperPod reads /opt/ml/config, reaches nodes through the
     agent of Systems Manager, and restarts nodes itself: one that restarts in its script is taken for a failed one.
+    Slurm and drivers are in its AMI, in versions that belong together.
     """
     cluster = deployment.cluster
     checked = cluster.slurm is not None and not cluster.continuous and cluster.slurm.config_strategy != "Merge"

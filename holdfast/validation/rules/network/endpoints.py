@@ -15,6 +15,8 @@ PRIVATELINK = "AWS PrivateLink guide, 'Access an AWS service using an interface 
 GATEWAY = "AWS PrivateLink guide, 'Gateway endpoints'"
 DNS = "VPC user guide, 'DNS attributes in your VPC'"
 _GATEWAYS = ("s3", "dynamodb")
+_WITHOUT_HTTPS = ("email-smtp",)
+"""Services that listen on other ports (SES developer guide, 'Setting up VPC endpoints with Amazon SES')."""
 
 
 @rule(
@@ -29,7 +31,7 @@ def endpoint_ingress(app: App, _: Deployment) -> Iterator[Broken]:
     the VPC. Without, every call hangs until it times out.
     """
     for endpoint, node in app.each(ENDPOINT):
-        if _kind(node) != "Interface":
+        if _kind(node) != "Interface" or service_of(node) in _WITHOUT_HTTPS:
             continue
         groups = [entry.resource(GROUP) for entry in node.get("SecurityGroupIds").items() or ()]
         known = [group for group in groups if group is not None]

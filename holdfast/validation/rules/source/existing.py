@@ -52,7 +52,7 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF082",
-    title="Existing resources are in the environment's account and region",
+    title="Existing resources are in the environment's account and region, and roles are no service-linked ones",
     each=(Reference, App),
     source="SageMaker API reference, CreateCluster; IAM user guide, 'Grant a user permissions to pass a role to an AWS "
     "service' and 'Permissions boundaries for IAM entities'; FSx for Lustre user guide, 'Mounting from an Amazon "
@@ -61,11 +61,19 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
 def of_this_place(reference: Reference | App, deployment: Deployment) -> Iterator[Broken]:
     """
     A role is passed within its account and has a boundary of it, a HyperPod cluster joins an EKS cluster of its own
-    account, and a file system is mounted where the nodes are. HF035 tells of ARNs of another region.
+    account, and a file system is mounted where the nodes are. HF035 tells of ARNs of another region. A service-linked
+    role is assumed by its own service alone.
     """
     if isinstance(reference, App):
         yield from _boundaries(reference)
         return
+    if ":role/aws-service-role/" in reference.name:
+        yield refused(
+            reference.path,
+            f"the service-linked role {reference.name.rpartition('/')[2]}",
+            allowed="roles that SageMaker can assume",
+            fix="name a role whose trust policy names sagemaker.amazonaws.com",
+        )
     if reference.region is not None and reference.region != deployment.region:
         yield refused(
             reference.path,

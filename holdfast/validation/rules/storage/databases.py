@@ -8,6 +8,7 @@ from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccountingDatabase, App, Deployment
 
 READER = ".cluster-ro-"
+_SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 _HOST = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d)\.rds\.amazonaws\.com")
 
 
@@ -26,6 +27,13 @@ def accounting_database(item: AccountingDatabase | App, deployment: Deployment) 
     if isinstance(item, App):
         yield from _of_app(item)
         return
+    if item.database in _SYSTEM:
+        yield refused(
+            item.at("database"),
+            f"{item.database}, a database of MySQL's own",
+            allowed="one that Slurm alone writes",
+            fix="write slurm_acct_db",
+        )
     match = _HOST.search(item.endpoint or "")
     if match is not None and deployment.region is not None and match[1] != deployment.region:
         yield refused(

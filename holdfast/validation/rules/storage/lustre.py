@@ -294,13 +294,18 @@ def kept(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, FSxLustreConfig",
 )
 def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broken]:
-    """1200 to 100800 GiB, 125 to 1000 MB/s per TiB."""
+    """1200 to 100800 GiB, in the steps of PERSISTENT_2, and 125 to 1000 MB/s per TiB."""
+    in_steps = steps("lustre_capacity_gib")["PERSISTENT_2"]
     for attribute, value, allowed in (
         ("capacity_gib", lustre.capacity_gib, RESTRICTED_CAPACITY),
         ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, RESTRICTED_THROUGHPUT),
     ):
         if not allowed.has(value):
             yield refused(lustre.at(attribute), str(value), allowed=str(allowed), fix=f"write {allowed.least}")
+        elif attribute == "capacity_gib" and not in_steps.has(value):
+            yield refused(
+                lustre.at(attribute), str(value), allowed=str(in_steps), fix=f"write {in_steps.step_above(value)}"
+            )
         elif attribute == "throughput_mbps_per_tib" and value not in THROUGHPUTS:
             near = min(THROUGHPUTS, key=lambda each: abs(each - value))
             yield refused(lustre.at(attribute), str(value), allowed="125, 250, 500 or 1000", fix=f"write {near}")

@@ -59,8 +59,8 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
 def bucket_names(item: BucketName | App, _: Deployment) -> Iterator[Broken]:
     """
     3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit, without two dots
-    side by side, and without the beginnings and ends that S3 keeps for itself. The CDK refuses a dot beside a hyphen,
-    too, so an environment file cannot name such a bucket.
+    side by side, not in the form of an IP address, and without the beginnings and ends that S3 keeps for itself. The
+    CDK refuses a dot beside a hyphen, too, so an environment file cannot name such a bucket.
     """
     if isinstance(item, BucketName):
         if ".-" in item.name or "-." in item.name:
@@ -81,7 +81,12 @@ def bucket_names(item: BucketName | App, _: Deployment) -> Iterator[Broken]:
 
 def _bucket_name(path: str, text: str, *, whole: bool) -> Iterator[Broken]:
     known = text.replace("${...}", "xx")
-    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known) or ".." in known or (whole and not 3 <= len(text) <= 63):
+    address = re.fullmatch(r"\d+(\.\d+){3}", text)
+    if address:
+        yield refused(path, show(text), allowed="a name that is no IP address", fix=f"write {text.replace('.', '-')}")
+    elif (
+        not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known) or ".." in known or (whole and not 3 <= len(text) <= 63)
+    ):
         right = re.sub(r"\.{2,}", ".", re.sub(r"[^a-z0-9.-]", "-", known.lower()))[:63]
         yield refused(
             path,

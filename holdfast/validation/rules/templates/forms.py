@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.catalog import CLUSTER, EKS_CLUSTER
+from holdfast.catalog.facts import REGION_NAME, ZONE_NAME
 from holdfast.validation.cloudformation import Node, Reference, Text
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.network import DUMMY_ZONES
 from holdfast.validation.rules.templates.references import RETURN_VALUES, typed_leaves
-
-_REGION = r"[a-z]{2,4}(-[a-z]+)+-\d"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +23,7 @@ class _Form:
 
 _SCRIPT = _Form(pattern=r"(?!/)(?!.*://).+", what="the name of a file below SourceS3Uri")
 _DNS_NAME = _Form(
-    pattern=rf"fs-[0-9a-f]+\.fsx\.{_REGION}\.(amazonaws\.(com(\.cn)?|eu)|([a-z0-9-]+\.)+(gov|uk))",
+    pattern=rf"fs-[0-9a-f]+\.fsx\.{REGION_NAME}\.(amazonaws\.(com(\.cn)?|eu)|([a-z0-9-]+\.)+(gov|uk))",
     what="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com",
 )
 _BUCKET = r"[a-z0-9][a-z0-9.-]+[a-z0-9]"
@@ -36,6 +35,9 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
     (CLUSTER, "Orchestrator.Eks.ClusterArn"): _Form(
         pattern=r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/[0-9A-Za-z][\w-]{0,99}",
         what="the ARN of an EKS cluster, arn:aws:eks:REGION:ACCOUNT:cluster/NAME",
+    ),
+    (CLUSTER, "ExecutionRole"): _Form(
+        pattern=r"(?!.*:role/aws-service-role/).+", what="the ARN of a role that SageMaker can assume"
     ),
     (CLUSTER, "LifeCycleConfig.SourceS3Uri"): _Form(
         pattern=rf"(s3|https)://{_BUCKET}(/.*)?", what="s3://BUCKET/PREFIX"
@@ -56,7 +58,7 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
         pattern=r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+", what="the ARN of a role or user, no session"
     ),
     ("AWS::EC2::Subnet", "AvailabilityZone"): _Form(
-        pattern=rf"{_REGION}([a-z]|-[a-z]{{3,4}}-\d+[a-z]|-wl\d-[a-z]{{3,4}}\d?-wlz-?\d)|{'|'.join(DUMMY_ZONES)}",
+        pattern="|".join((ZONE_NAME, *DUMMY_ZONES)),
         what="the name of a zone, such as us-west-2a",
     ),
 }
@@ -113,7 +115,7 @@ def _fits(value: str | Text, pattern: str) -> bool:
     except re.error:
         return True
     if isinstance(value, str):
-        return fits(value) is not None
+        return "{{resolve:" in value or fits(value) is not None
     if not any(map(fits, _EXAMPLES)):
         return True
     gaps = [part for part in value.parts if not isinstance(part, str)]

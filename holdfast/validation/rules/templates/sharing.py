@@ -141,8 +141,8 @@ def subnet_blocks(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 block.path,
                 show(block.value),
-                allowed="an IPv4 block from /16 to /28 whose host bits are zero",
-                fix=_without_host_bits(block.value),
+                allowed="an IPv4 block from /16 to /28",
+                fix="write a block like 10.1.0.0/24",
             )
             continue
         vpc: Any = node.get("VpcId").resource("AWS::EC2::VPC") or node.get("VpcId").token
@@ -219,18 +219,11 @@ def _shown(node: Node) -> str:
 
 
 def _network(value: object) -> ipaddress.IPv4Network | None:
+    """Block of a subnet or VPC. EC2 sets host bits to zero (EC2 API reference, CreateSubnet: CidrBlock)."""
     try:
-        return ipaddress.IPv4Network(value) if isinstance(value, str) and "/" in value else None
+        return ipaddress.IPv4Network(value, strict=False) if isinstance(value, str) and "/" in value else None
     except ValueError:
         return None
-
-
-def _without_host_bits(value: str) -> str:
-    try:
-        network = ipaddress.IPv4Network(value, strict=False)
-    except ValueError:
-        return "write a block like 10.1.0.0/24"
-    return f"write {network}" if 16 <= network.prefixlen <= 28 else "write a block from /16 to /28"
 
 
 def _outside(app: App, vpc: Resource, network: ipaddress.IPv4Network, block: Node) -> Iterator[Broken]:

@@ -29,6 +29,16 @@ def cluster(arn: Any) -> dict[str, Any]:
     return {"Cluster": {"Type": "AWS::SageMaker::Cluster", "Properties": properties}}
 
 
+def test_nodes_take_no_service_linked_role(tmp_path: Path) -> None:
+    right = cluster({"Fn::Sub": f"{ARN}cluster/${{Name}}"})
+    group = right["Cluster"]["Properties"]["InstanceGroups"][0]
+    group["ExecutionRole"] = "arn:aws:iam::111122223333:role/nodes/HyperPodNodes"
+    assert codes(tmp_path, right) == []
+
+    group["ExecutionRole"] = "arn:aws:iam::111122223333:role/aws-service-role/sagemaker.amazonaws.com/Linked"
+    assert codes(tmp_path, right) == ["HF058"]
+
+
 @pytest.mark.parametrize(
     "arn",
     [

@@ -51,6 +51,40 @@ def test_yaml_and_json_of_the_same_template_have_the_same_findings(name: str, li
     assert told(in_json) == told(in_yaml)
 
 
+CHOSEN = """
+Parameters:
+  Kind: {Type: String, Default: PERSISTENT_2, AllowedValues: [PERSISTENT_1, PERSISTENT_2]}
+  Throughput: {Type: Number, Default: 250}
+Conditions:
+  Old: !Equals [!Ref Kind, PERSISTENT_1]
+Resources:
+  Lustre:
+    Type: AWS::FSx::FileSystem
+    Properties:
+      FileSystemType: LUSTRE
+      StorageCapacity: 4800
+      SubnetIds: [subnet-0123456789abcdef0]
+      LustreConfiguration:
+        DeploymentType: !If [Old, PERSISTENT_1, PERSISTENT_2]
+        PerUnitStorageThroughput: !Ref Throughput
+"""
+
+
+def test_the_default_of_a_parameter_is_judged_with_the_defaults_of_the_others(tmp_path: Path) -> None:
+    right = check(tmp_path / "a.yaml", CHOSEN, linted=False)
+    fixed = check(tmp_path / "b.yaml", CHOSEN.replace("!Ref Throughput", "250"), linted=False)
+    wrong = check(tmp_path / "c.yaml", CHOSEN.replace("Default: 250", "Default: 300"), linted=False)
+    made = CHOSEN.replace("FileSystem\n", "FileSystem\n    Condition: Old\n").replace(
+        "!If [Old, PERSISTENT_1, PERSISTENT_2]", "PERSISTENT_1"
+    )
+    only_then = check(tmp_path / "d.yaml", made, linted=False)
+
+    assert "HF609" not in codes(right), "with PERSISTENT_1 another throughput is chosen"
+    assert "HF609" in codes(fixed)
+    assert "HF609" in codes(wrong)
+    assert "HF609" in codes(only_then), "it is made with this parameter alone, and fails with the defaults"
+
+
 def test_every_finding_has_the_line_at_which_its_place_begins(tmp_path: Path) -> None:
     report = check(tmp_path / "a.yaml", case("eight-defects"))
     lines = (tmp_path / "a.yaml").read_text().splitlines()

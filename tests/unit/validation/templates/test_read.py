@@ -185,6 +185,7 @@ def test_very_deep_json_is_one_clear_error_too() -> None:
         ("a.yaml", '{"Resources": {}}', True),
         ("a.yaml", '"Resources":\n  A: {}\n', True),
         ("a.yaml", "Transform: AWS::Serverless-2016-10-31\nResources:\n", True),
+        ("a.yaml", "---\n  AWSTemplateFormatVersion: 2010-09-09\n  Resources:\n", True),
         ("a.template.yaml", "name: local\ncloud: embedded\n", False),
         ("a.yaml", "name: x\n# Resources: none\nnotes: |\n  Resources: x\n", False),
         ("a.yaml", "", False),

@@ -305,6 +305,17 @@ def test_a_loop_is_written_out() -> None:
     }
 
 
+def test_a_reference_that_a_function_makes_stays_as_it_is_in_a_loop() -> None:
+    from holdfast.validation.template_files import unrolled
+
+    made = {"Ref": {"Fn::FindInMap": ["Names", "a", "b"]}}
+    fragment = {"R${Each}": {"Type": "T", "Properties": {"N": made}}}
+    resources = {"Fn::ForEach::Loop": ["Each", ["A"], fragment]}
+    body = read_yaml(yaml.safe_dump({"Transform": "AWS::LanguageExtensions", "Resources": resources})).body
+
+    assert unrolled(body)["Resources"]["RA"]["Properties"]["N"] == made
+
+
 def test_a_loop_without_end_in_sight_stays_as_it_is() -> None:
     from holdfast.validation.template_files import unrolled
 
