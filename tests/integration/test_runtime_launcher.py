@@ -344,6 +344,50 @@ def test_a_rank_that_ends_right_after_it_has_finished_is_not_called_lost(launche
     assert "is lost" not in said
 
 
+SAVES_AFTER_THE_OTHER = """
+import os, sys, time
+from holdfast_runtime.control import ControlClient, Finished, Ready
+folder, way = sys.argv[1:]
+client = ControlClient.from_environment()
+client.send(Ready(committed_step=0, state="none", port=1))
+view = client.receive_view(deadline_s=60)
+client.send(Finished(committed_step=0))
+if view.rank == 1:
+    with open(folder + "/other.part", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(folder + "/other.part", folder + "/other")
+    os._exit(0)
+while not os.path.exists(folder + "/other") or os.path.exists("/proc/" + open(folder + "/other").read()):
+    time.sleep(0.01)
+time.sleep(600 if way == "hangs" else 1)
+open(folder + "/saved", "w").close()
+os._exit(way == "fails")
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "reason"),
+    [
+        ("saves", 0, ""),
+        ("fails", 1, "it ended with exit code 1, after the last step of run.steps"),
+        ("hangs", 1, "it had reported nothing for 2.5 s behind its last step, after the last step of run.steps"),
+    ],
+)
+def test_a_rank_that_works_on_after_the_others_have_ended_decides_how_the_job_ends(
+    launchers: Launchers, tmp_path: Path, way: str, code: int, reason: str
+) -> None:
+    script = tmp_path / "saves.py"
+    script.write_text(SAVES_AFTER_THE_OTHER)
+    quick = QUICK.replace("stop=5", "stop=0.3")
+
+    launcher = launchers.start("--nproc-per-node", "2", "--deadlines", quick, program=(str(script), str(tmp_path), way))
+    _, said = launcher.communicate(timeout=60)
+
+    assert launcher.returncode == code, said
+    assert (tmp_path / "saved").exists() == (way != "hangs")
+    assert reason in said
+
+
 @pytest.mark.e2e
 @pytest.mark.timeout(300)
 def test_many_launchers_end_together(launchers: Launchers, tmp_path: Path) -> None:

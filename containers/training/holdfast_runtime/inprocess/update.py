@@ -312,6 +312,8 @@ class Updates:
             self._comparison.compare_now(member)
 
     def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
+        assert self._sharded is not None
+        self._sharded.reshard()  # what a forward without a backward has gathered is not this rank's part
         member.reporter.progress("vote")  # all ranks wait here for the GPU, which may wait for a lost one
         if ballot.settle():
             member.peers.check()  # an abort ends a collective with a part of the data, and without an error

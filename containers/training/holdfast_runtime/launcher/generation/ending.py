@@ -75,7 +75,7 @@ class Ending:
             self._end_if_lost()
             return
         node, ranks = self._slots.node, self._slots.in_view
-        if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
+        if ranks and all(slot.finished and not slot.alive for slot in ranks) and node not in self._finished:
             self._finished.add(node)
             self._links.broadcast(Done(exit_code=0, reason="all ranks have finished"))
         nodes = {item.slot.node for item in self._slots.view.ranks}
