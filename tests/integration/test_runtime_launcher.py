@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from killing import PYTHONPATH, QUICK, Job, run_job
+from killing import PATIENT, PYTHONPATH, QUICK, Job, run_job
 from plain_launchers import PLAIN, Launchers, alive
 from ports import free_ports
 from waiting import eventually
@@ -352,12 +352,13 @@ client = ControlClient.from_environment()
 client.send(Ready(committed_step=0, state="none", port=1))
 view = client.receive_view(deadline_s=60)
 client.send(Finished(committed_step=0))
-if view.rank == 1:
-    with open(folder + "/other.part", "w") as file:
+other = folder + "/other-"
+if view.rank:
+    with open(folder + f"/part-{view.rank}", "w") as file:
         file.write(str(os.getpid()))
-    os.rename(folder + "/other.part", folder + "/other")
+    os.rename(folder + f"/part-{view.rank}", other + str(view.rank))
     os._exit(0)
-while not os.path.exists(folder + "/other") or os.path.exists("/proc/" + open(folder + "/other").read()):
+while not os.path.exists(other + "1") or os.path.exists("/proc/" + open(other + "1").read()):
     time.sleep(0.01)
 time.sleep(600 if way == "hangs" else 1)
 open(folder + "/saved", "w").close()
@@ -386,6 +387,32 @@ def test_a_rank_that_works_on_after_the_others_have_ended_decides_how_the_job_en
     assert launcher.returncode == code, said
     assert (tmp_path / "saved").exists() == (way != "hangs")
     assert reason in said
+
+
+@pytest.mark.e2e
+def test_a_node_that_is_lost_after_the_others_have_ended_ends_the_job(launchers: Launchers, tmp_path: Path) -> None:
+    script = tmp_path / "saves.py"
+    script.write_text(SAVES_AFTER_THE_OTHER)
+    peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(3))
+    started = [
+        launchers.start(
+            "--peers",
+            peers,
+            "--node-rank",
+            str(node),
+            "--deadlines",
+            PATIENT,
+            program=(str(script), str(tmp_path), "hangs"),
+        )
+        for node in range(3)
+    ]
+    eventually(lambda: all((tmp_path / f"other-{rank}").exists() for rank in (1, 2)), within_s=120)
+
+    started[0].kill()
+    ended = [launcher.communicate(timeout=60)[1] for launcher in started[1:]]
+
+    assert [launcher.returncode for launcher in started[1:]] == [1, 1]
+    assert any("node 0 is lost, after the last step of run.steps" in said for said in ended)
 
 
 @pytest.mark.e2e
