@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from torch import nn
+from torch.distributed.fsdp import FSDPModule
+
 MOST = 5
 """That are named."""
 
@@ -34,6 +37,15 @@ def holders(groups: list[Any]) -> list[str]:
         if frozen:
             gc.freeze()
     return list(dict.fromkeys(found))[:MOST]
+
+
+def sharded_beside(model: nn.Module) -> list[str]:
+    """Return the kinds of modules that ``fully_shard`` was called for and that are not in a model."""
+    known = {id(module) for module in model.modules()}
+    beside = [each for each in gc.get_objects() if isinstance(each, FSDPModule) and id(each) not in known]
+    inner = {id(part) for each in beside for part in each.modules() if part is not each}  # type: ignore[attr-defined]
+    names = [type(each).__name__.removeprefix("FSDP") for each in beside if id(each) not in inner]
+    return list(dict.fromkeys(names))[:MOST]
 
 
 def _named(referrer: Any, group: Any) -> list[str]:

@@ -191,7 +191,10 @@ class Updates:
             return
         generation = member.own.generation if member is not None else 0
         is_first = generation != self._between_generation
-        if self._kept is not None and is_first:
+        begins_loop = 0 < self.finished == self._state.settled
+        if self._kept is not None and begins_loop and (is_first or self._ended):
+            self._kept.take_safe(self.finished)  # going back into the loop before is refused
+        elif self._kept is not None and is_first:
             self._kept.take(self.finished)
         elif self._kept is not None and self._ended:
             self._kept.after_step(self.finished)
