@@ -52,7 +52,7 @@ def sharded_beside(model: nn.Module) -> list[str]:
     known = {id(module) for module in model.modules()}
     with _all_objects():
         beside = [each for each in gc.get_objects() if issubclass(type(each), FSDPModule) and id(each) not in known]
-    inner = {id(part) for each in beside for part in each.modules() if part is not each}  # type: ignore[attr-defined]
+    inner = {id(part) for each in beside for part in each.modules() if part is not each}
     names = [type(each).__name__.removeprefix("FSDP") for each in beside if id(each) not in inner]
     return list(dict.fromkeys(names))[:MOST]
 
