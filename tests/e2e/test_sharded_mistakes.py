@@ -16,6 +16,7 @@ OF_THE_SCRIPT = ("other seeds", "second")
     ("mistake", "said"),
     [
         ("holder", "attribute 'line' of a __main__.Tracker. Keep the DeviceMesh and ask it for its group at each use"),
+        ("reference", "Bilinear is sharded by fully_shard, and not in the model that Run has"),
         ("other order", "made other groups, or in another order, than the other ranks"),
         ("other seeds", "at the start; seed all ranks the same before the model is made"),
         ("never", "snapshot_every is 0; allowed: 1 or more updates"),

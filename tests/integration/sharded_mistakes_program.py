@@ -56,6 +56,9 @@ def main() -> None:
         fully_shard(model, mesh=dist.init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicate", "shard")))
     elif MISTAKE != "replicas with a group":
         fully_shard(model)
+    reference = nn.Bilinear(2, 2, 2) if MISTAKE == "reference" else None
+    if reference is not None:
+        fully_shard(reference)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     run = holdfast.Run(model, optimizer, snapshot_every=0 if MISTAKE == "never" else 9 if MISTAKE == "long" else None)
     if MISTAKE == "second":
@@ -65,7 +68,7 @@ def main() -> None:
             loss = model(torch.ones(1, 8)).sum()
             loss.backward()
             step.update(loss)
-    del tracker
+    del tracker, reference
     print("it has trained")
 
 

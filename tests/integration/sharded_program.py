@@ -7,6 +7,8 @@ mean loss and a digest of all that it holds, so that two runs can be compared bi
 process has tried a step before it had a rank, and how many graphs it compiled in this one, where ``COMPILE`` is set.
 ``ELASTIC`` says that it keeps nothing of its rank. Faults may strike before each collective of forward and backward:
 their phase is "collective:N", and "validation:N" in a pass after the update where ``VALIDATES`` is set.
+``EPOCH`` cuts the steps into
+loops. ``LOOKS`` has a pass without a backward before the update.
 ``STAGE_SHAPES`` gives the stages of a pipeline the shapes of their tensors. Ranks wait in step ``UNTIL_TRIED`` for a
 spare to try one.
 """
@@ -18,7 +20,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +131,7 @@ def main() -> None:
         elastic=os.environ.get("ELASTIC"),
     )
     faults, tried = Injector.from_environment(), False
-    for step in run.steps(total):
+    for step in steps_of(run, optimizer, faults, total=total):
         tried, before = tried or step.trial, counters["stats"]["unique_graphs"]
         with step:
             if step.trial and os.environ.get("TRIAL_RAISES"):
@@ -141,6 +143,9 @@ def main() -> None:
             # Torch compiles nothing while such a mode is on.
             with contextlib.nullcontext() if os.environ.get("COMPILE") else Collectives(faults):
                 loss = passed(model, schedule, tokens[:, :-1], tokens[:, 1:])
+            if os.environ.get("LOOKS"):
+                with torch.no_grad():
+                    model(tokens[:, :-1])
             if step.trial:
                 (out / "tried").touch()
                 time.sleep(float(os.environ.get("TRIAL_TAKES_S", "0")))
@@ -157,6 +162,19 @@ def main() -> None:
         gathered = [name for name, parameter in model.named_parameters() if not isinstance(parameter, DTensor)]
         assert not gathered or "shard" not in os.environ["LAYOUT"], f"behind the step {gathered} is gathered"
     (out / f"done{run.rank}").write_text("")
+
+
+def steps_of(
+    run: holdfast.Run, optimizer: torch.optim.Optimizer, faults: Injector, *, total: int
+) -> Iterator[holdfast.Step]:
+    """Steps, in loops of ``EPOCH`` where it is set, with another weight decay behind each."""
+    length = int(os.environ.get("EPOCH") or total)
+    for end in range(length, total + 1, length):
+        yield from run.steps(end)
+        for group in optimizer.param_groups:
+            group["weight_decay"] *= 2
+        faults.rank, faults.step = run.rank, end
+        faults.point("pause")
 
 
 def shapes(model: Model) -> dict[str, Tensor]:

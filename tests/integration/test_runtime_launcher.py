@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from killing import PYTHONPATH, QUICK, Job, run_job
+from killing import PATIENT, PYTHONPATH, QUICK, Job, run_job
 from plain_launchers import PLAIN, Launchers, alive
 from ports import free_ports
 from waiting import eventually
@@ -342,6 +342,77 @@ def test_a_rank_that_ends_right_after_it_has_finished_is_not_called_lost(launche
 
     assert launcher.returncode == 0
     assert "is lost" not in said
+
+
+SAVES_AFTER_THE_OTHER = """
+import os, sys, time
+from holdfast_runtime.control import ControlClient, Finished, Ready
+folder, way = sys.argv[1:]
+client = ControlClient.from_environment()
+client.send(Ready(committed_step=0, state="none", port=1))
+view = client.receive_view(deadline_s=60)
+client.send(Finished(committed_step=0))
+other = folder + "/other-"
+if view.rank:
+    with open(folder + f"/part-{view.rank}", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(folder + f"/part-{view.rank}", other + str(view.rank))
+    os._exit(0)
+while not os.path.exists(other + "1") or os.path.exists("/proc/" + open(other + "1").read()):
+    time.sleep(0.01)
+time.sleep(600 if way == "hangs" else 1)
+open(folder + "/saved", "w").close()
+os._exit(way == "fails")
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "reason"),
+    [
+        ("saves", 0, ""),
+        ("fails", 1, "it ended with exit code 1, after the last step of run.steps"),
+        ("hangs", 1, "it had reported nothing for 2.5 s behind its last step, after the last step of run.steps"),
+    ],
+)
+def test_a_rank_that_works_on_after_the_others_have_ended_decides_how_the_job_ends(
+    launchers: Launchers, tmp_path: Path, way: str, code: int, reason: str
+) -> None:
+    script = tmp_path / "saves.py"
+    script.write_text(SAVES_AFTER_THE_OTHER)
+    quick = QUICK.replace("stop=5", "stop=0.3")
+
+    launcher = launchers.start("--nproc-per-node", "2", "--deadlines", quick, program=(str(script), str(tmp_path), way))
+    _, said = launcher.communicate(timeout=60)
+
+    assert launcher.returncode == code, said
+    assert (tmp_path / "saved").exists() == (way != "hangs")
+    assert reason in said
+
+
+@pytest.mark.e2e
+def test_a_node_that_is_lost_after_the_others_have_ended_ends_the_job(launchers: Launchers, tmp_path: Path) -> None:
+    script = tmp_path / "saves.py"
+    script.write_text(SAVES_AFTER_THE_OTHER)
+    peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(3))
+    started = [
+        launchers.start(
+            "--peers",
+            peers,
+            "--node-rank",
+            str(node),
+            "--deadlines",
+            PATIENT,
+            program=(str(script), str(tmp_path), "hangs"),
+        )
+        for node in range(3)
+    ]
+    eventually(lambda: all((tmp_path / f"other-{rank}").exists() for rank in (1, 2)), within_s=120)
+
+    started[0].kill()
+    ended = [launcher.communicate(timeout=60)[1] for launcher in started[1:]]
+
+    assert [launcher.returncode for launcher in started[1:]] == [1, 1]
+    assert any("node 0 is lost, after the last step of run.steps" in said for said in ended)
 
 
 @pytest.mark.e2e

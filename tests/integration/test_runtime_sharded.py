@@ -45,3 +45,32 @@ def test_a_killed_rank_is_made_anew_and_every_bit_is_that_of_a_calm_run(
     assert differences(outcome, calm) == []
     if not every:
         assert "committed steps are done again" not in outcome.text, "a twin has the running step"
+
+
+def test_a_pass_without_a_backward_before_the_update_costs_no_bit(tmp_path: Path) -> None:
+    calm = run_job(tmp_path / "calm", sharded("shard2", steps=4, spares=0))
+    looks = run_job(tmp_path / "looks", sharded("shard2", steps=4, spares=0, environment={"LOOKS": "yes"}))
+
+    assert looks.finished, looks.text[-3000:]
+    assert differences(looks, calm) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        pytest.param(6, "", id="behind the snapshot at the start of a loop"),
+        pytest.param(4, "this process has left the loop that ended with step 4", id="before it"),
+    ],
+)
+def test_a_job_never_goes_back_into_a_loop_that_has_ended(tmp_path: Path, step: int, named: str) -> None:
+    epochs = {"EPOCH": "4"}
+    phase = "collective:3" if step == 6 else "pause"
+    lost = {"kind": "SIGKILL", "phase": phase, "rank": 1, "step": step}
+
+    calm = run_job(tmp_path / "calm", sharded("shard2", steps=8, spares=0, every=3, environment=epochs))
+    outcome = run_job(tmp_path / "lost", sharded("shard2", steps=8, every=3, faults=(lost,), environment=epochs))
+
+    assert outcome.fired == {0: 1}
+    assert outcome.codes == ((1,) if named else (0,)), outcome.text[-3000:]
+    assert named in outcome.text
+    assert differences(outcome, calm) == [] or named

@@ -32,7 +32,7 @@ class Counter:
 class Rank:
     """One of two ranks; what both send each other is passed by hand."""
 
-    def __init__(self, rank: int, *, recovered: bool = False) -> None:
+    def __init__(self, rank: int, *, recovered: bool = False, first: bool = False) -> None:
         self.counter = Counter()
         self.model = nn.Linear(2, 2)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
@@ -40,7 +40,8 @@ class Rank:
         self.state.reach_boundary()
         self.state.begin(0)
         self.comparison = Comparison(self.state, every=50, sharded=None, wait=lambda _: None)
-        own = Standing(rank=rank, world_size=2, recovered=recovered)
+        step = 7 if recovered and not first else 0
+        own = Standing(rank=rank, world_size=2, recovered=recovered, committed_step=step)
         self.member = cast(Member, SimpleNamespace(own=own, agreement=SimpleNamespace(judge=lambda _: None)))
 
     def judge(self, outcome: Outcome = DIFFERENT) -> None:
@@ -116,6 +117,15 @@ def test_each_kind_of_difference_is_named(
 
     with pytest.raises(DivergenceError, match=name):
         sent(mine, other)
+
+
+def test_state_that_differs_when_the_first_step_is_repeated_is_of_each_rank(sent: Callable[[Rank, Rank], None]) -> None:
+    mine, other = Rank(0, recovered=True, first=True), Rank(1, recovered=True, first=True)
+    mine.counter.seen = 3
+
+    sent(mine, other)
+
+    assert mine.state.by_rank == {"state.counter.seen"}
 
 
 def test_a_list_of_a_rank_s_own_values_grows_after_a_recovery(sent: Callable[[Rank, Rank], None]) -> None:

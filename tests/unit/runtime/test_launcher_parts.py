@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from launcher_context import context
 
-from holdfast_runtime.control import FROM_RANK, TO_RANK, Plan, Progress, Ready, View
+from holdfast_runtime.control import FROM_RANK, TO_RANK, Fault, Plan, Progress, Ready, View
 from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Ranks, Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import parse_options
@@ -425,6 +425,24 @@ def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_bac
 
     ranks.receive(local[0], Progress(step=43, phase="other"))
     assert local.known_step == 43
+
+
+def test_a_rank_that_misses_a_peer_at_the_start_of_another_loop_is_not_told_that_all_have_finished() -> None:
+    async def test() -> None:
+        local, parts = slots(ranks=2), Told(begun=False, some_finished=False, some_lost_behind=False)
+        ranks = ranks_of(local, ending=parts)
+        for rank, slot in enumerate((local[0], local[1])):
+            slot.process, slot.rank, slot.generation, slot.speaks = Process(), rank, 2, True  # type: ignore[assignment]
+            slot.progress, slot.finished, slot.last_wait = Progress(step=12, phase="vote"), True, True
+        sent: list[object] = []
+        local[0].send = sent.append  # type: ignore[method-assign]
+
+        ranks.receive(local[0], Fault(reason="BrokenError: Connection reset by peer"))
+
+        assert sent == []
+        assert (local[0].finished, local.begun_again) == (False, True)
+
+    asyncio.run(test())
 
 
 @pytest.mark.parametrize(

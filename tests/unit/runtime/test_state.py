@@ -437,8 +437,27 @@ def test_an_optimizer_that_a_newcomer_s_script_loads_again_is_refused() -> None:
     newcomer.optimizer.load_state_dict(newcomer.optimizer.state_dict())
     newcomer.optimizer.state[newcomer.model.layer.weight]["momentum_buffer"].add_(1)
 
-    with pytest.raises(DivergenceError, match="the optimizer's state was changed between Run and the first step"):
+    with pytest.raises(DivergenceError, match="the optimizer's state was changed in place in front of the first step"):
         newcomer.state.reach_boundary()
+
+
+def test_an_optimizer_that_a_newcomer_s_script_clears_in_front_of_its_loop_has_the_received_state() -> None:
+    donor, newcomer, last = Program(), Program(), Program()
+    for parameter in donor.model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    donor.optimizer.step()
+    donor.state.reach_boundary()
+    newcomer.state.load(sent(donor.state.flat()))
+
+    newcomer.optimizer.state.clear()
+    last.state.load(sent(newcomer.state.flat()))
+    newcomer.state.reach_boundary()
+    last.state.reach_boundary()
+
+    for each in (newcomer, last):
+        assert each.optimizer.state_dict()["state"].keys() == {0, 1}
+        kept = each.optimizer.state[each.model.layer.weight]["momentum_buffer"]
+        assert torch.equal(kept, donor.optimizer.state[donor.model.layer.weight]["momentum_buffer"])
 
 
 def test_groups_that_come_later_travel_by_the_names_of_their_parameters() -> None:

@@ -9,7 +9,7 @@ behind its public interface is in ``private``, with the versions tested, and in 
 from holdfast_runtime.groups import files, nccl, private
 from holdfast_runtime.groups.cutting import mesh_like, moved, ordered, recut
 from holdfast_runtime.groups.group import Group, Opening
-from holdfast_runtime.groups.holders import holders
+from holdfast_runtime.groups.holders import holders, sharded_beside
 from holdfast_runtime.groups.polling import poll_once
 from holdfast_runtime.groups.private import UnsupportedError, check_version
 from holdfast_runtime.groups.recorded import Made, RecordedGroups
@@ -34,5 +34,6 @@ __all__ = [
     "poll_once",
     "private",
     "recut",
+    "sharded_beside",
     "sockets_of",
 ]

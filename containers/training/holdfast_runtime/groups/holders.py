@@ -4,9 +4,13 @@ import gc
 import inspect
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+from torch import nn
+from torch.distributed.fsdp import FSDPModule
 
 MOST = 5
 """That are named."""
@@ -20,9 +24,7 @@ def holders(groups: list[Any]) -> list[str]:
     an object with such attributes alone.
     """
     found: list[str] = []
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()  # the collector does not look into what was imported before a fork
-    try:
+    with _all_objects():
         functions = [each for each in gc.get_objects() if type(each) is FunctionType]
         for group in groups:
             found += _in_frames(group)
@@ -30,10 +32,29 @@ def holders(groups: list[Any]) -> list[str]:
             for referrer in gc.get_referrers(group):
                 if referrer is not groups and not inspect.isframe(referrer):
                     found += _named(referrer, group)
+    return list(dict.fromkeys(found))[:MOST]
+
+
+@contextmanager
+def _all_objects() -> Iterator[None]:
+    """Have the collector look into what was imported before a fork as well."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    try:
+        yield
     finally:
         if frozen:
             gc.freeze()
-    return list(dict.fromkeys(found))[:MOST]
+
+
+def sharded_beside(model: nn.Module) -> list[str]:
+    """Return the kinds of modules that ``fully_shard`` was called for and that are not in a model."""
+    known = {id(module) for module in model.modules()}
+    with _all_objects():
+        beside = [each for each in gc.get_objects() if issubclass(type(each), FSDPModule) and id(each) not in known]
+    inner = {id(part) for each in beside for part in each.modules() if part is not each}
+    names = [type(each).__name__.removeprefix("FSDP") for each in beside if id(each) not in inner]
+    return list(dict.fromkeys(names))[:MOST]
 
 
 def _named(referrer: Any, group: Any) -> list[str]:

@@ -166,6 +166,8 @@ class Comparison:
         ]
         lists = {_without_places(name) for name in self._state.by_rank}
         unknown = [name for name in different if _without_places(name) not in lists]
+        if not own.committed_step:  # no vote of the first step has shown yet what differs by rank
+            unknown = [name for name in unknown if not name.startswith("state.")]
         if unknown and own.recovered and (self._votes < VOTES or any(map(_must_agree, unknown))):
             name = unknown[0]
             here = others[own.rank]["facts"].get(name)

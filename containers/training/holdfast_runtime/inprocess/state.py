@@ -93,8 +93,10 @@ class _Received:
     rest: Flat
     parameters: list[Tensor]
     buffers: dict[str, Tensor]
-    moments: list[tuple[int, int]]
-    """Address and version of the optimizer's tensors."""
+    moments: dict[Any, dict[str, Any]]
+    """The optimizer's state, by parameter: the tensors that the optimizer has."""
+    versions: list[tuple[int, int]]
+    """Address and version of these tensors."""
 
 
 class TrainingState:
@@ -189,11 +191,13 @@ class TrainingState:
         if self._received is None:
             return
         received, self._received = self._received, None
-        if self._moments() != received.moments:
+        if _versions(received.moments) != received.versions:
             raise DivergenceError(
-                "the optimizer's state was changed between Run and the first step of a process that has received it; "
-                "load it before Run"
+                "the optimizer's state was changed in place in front of the first step of a process that has received "
+                "it; load it before Run, or clear it with optimizer.state.clear()"
             )
+        self.optimizer.state.clear()
+        self.optimizer.state.update(received.moments)
         put_parameters([*self._parameters()], received.parameters)
         rest = unflatten(received.rest)
         with torch.no_grad():
@@ -398,11 +402,13 @@ class TrainingState:
         flat = copy_of(flatten(rest))
         for name, item in self.added.items():
             _load(item, unflatten(copy_of(flatten(rest["state"][name]))))
+        moments = {parameter: dict(values) for parameter, values in self.optimizer.state.items()}
         self._received = _Received(
             rest=flat,
             parameters=[local(parameter).clone() for parameter in self._parameters()],
             buffers={name: buffer.clone() for name, buffer in self.buffers().items()},
-            moments=self._moments(),
+            moments=moments,
+            versions=_versions(moments),
         )
 
     def tree(self) -> dict[str, Any]:
@@ -410,11 +416,19 @@ class TrainingState:
         parameters = received.parameters if received is not None else [*map(local, self._parameters())]
         return {
             "model": dict(zip((name for name, _ in self.model.named_parameters()), parameters, strict=True)),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": self._optimizer_tree(),
             BUFFERS: received.buffers if received is not None else self.buffers(),
             "rest": self.rest(),
             "ranks": self._values_of_ranks(),
         }
+
+    def _optimizer_tree(self) -> dict[str, Any]:
+        tree: dict[str, Any] = self.optimizer.state_dict()
+        if self._received is None:
+            return tree
+        numbered = enumerate(parameter for group in self.optimizer.param_groups for parameter in group["params"])
+        moments = self._received.moments
+        return {**tree, "state": {number: moments[each] for number, each in numbered if each in moments}}
 
     def _values_of_ranks(self) -> list[dict[Path, Any] | None]:
         values = [*map(read_values, self._of_ranks.get(self.number, []))]
@@ -522,14 +536,6 @@ class TrainingState:
         for name, item in self.added.items():
             _load(item, rest["state"][name])
 
-    def _moments(self) -> list[tuple[int, int]]:
-        return [
-            version_of(value)
-            for kept in self.optimizer.state.values()
-            for value in kept.values()
-            if isinstance(value, Tensor)
-        ]
-
     def _check_parts(self) -> None:
         own: dict[str, Stateful] = {"optimizer": self.optimizer}
         if self.scheduler is not None:
@@ -546,6 +552,10 @@ def _stateful(item: Stateful | AnyGenerator) -> Stateful:
 
 def _of_program(item: Stateful) -> object:
     return item.module if isinstance(item, ModuleState) else item
+
+
+def _versions(moments: Mapping[Any, Mapping[str, Any]]) -> list[tuple[int, int]]:
+    return [version_of(value) for kept in moments.values() for value in kept.values() if isinstance(value, Tensor)]
 
 
 def _is_large(value: Any) -> bool:

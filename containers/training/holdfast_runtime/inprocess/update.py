@@ -191,7 +191,10 @@ class Updates:
             return
         generation = member.own.generation if member is not None else 0
         is_first = generation != self._between_generation
-        if self._kept is not None and is_first:
+        begins_loop = 0 < self.finished == self._state.settled
+        if self._kept is not None and begins_loop and (is_first or self._ended):
+            self._kept.take_safe(self.finished)  # going back into the loop before is refused
+        elif self._kept is not None and is_first:
             self._kept.take(self.finished)
         elif self._kept is not None and self._ended:
             self._kept.after_step(self.finished)
@@ -312,6 +315,8 @@ class Updates:
             self._comparison.compare_now(member)
 
     def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
+        assert self._sharded is not None
+        self._sharded.reshard()  # what a forward without a backward has gathered is not this rank's part
         member.reporter.progress("vote")  # all ranks wait here for the GPU, which may wait for a lost one
         if ballot.settle():
             member.peers.check()  # an abort ends a collective with a part of the data, and without an error

@@ -4,6 +4,7 @@ Snapshots of a sharded job: state, keepers, and interval.
 By default they are taken only if some part of the state is in one place, and as often as a share of CPU allows.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -116,6 +117,17 @@ class JobSnapshots:
             every = -self._agree((-self._pace.every,))[0]
             self._snapshots.take(step)
             self._pace.begun(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s, every=every)
+
+    def take_safe(self, step: int) -> None:
+        """As ``take``, and wait until the snapshots of all ranks are safe, or cannot be."""
+        if not self.needed:
+            return
+        with contextlib.suppress(SnapshotError):
+            self._snapshots.wait()
+        self.take(step)
+        with contextlib.suppress(SnapshotError):
+            self._snapshots.wait()
+        self._agree((0,))
 
     def before_update(self) -> None:
         self._snapshots.before_update()

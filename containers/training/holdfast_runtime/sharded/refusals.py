@@ -117,7 +117,8 @@ def check_length(every: int, *, total: int) -> None:
 def in_update(function: object) -> str:
     return (
         f"the optimizer calls the collective {function}: a rank that is lost there leaves others with half an update; "
-        "use one whose step needs no other rank, and clip gradients before step.update(loss)"
+        "call it before step.update(loss), as for clipping, also where a hook of the optimizer calls it, or use an "
+        "optimizer whose step needs no other rank"
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders, private
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders, private, sharded_beside
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError, lost_connection, of_peers
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.making import Making
@@ -382,6 +382,12 @@ class Member:
         problem, self._problem = self._problem, None
         if problem is not None:
             raise problem
+        if view.resume_step < made.state.settled:
+            raise DivergenceError(
+                f"the training goes back to step {view.resume_step}, and this process has left the loop that ended "
+                f"with step {made.state.settled}: what stands behind that loop would not run again; give it to "
+                "run.steps(total, between=...) of one loop, or start the job again where it has a checkpoint"
+            )
         self.peers.check()
         if self.recorded is not None:
             self._making.check(view)
@@ -465,8 +471,13 @@ class Member:
 
         self.peers.close(look=look if first else None)
         if found:
+            beside = sharded_beside(made.state.model) if made is not None else []
             error = UnsupportedError(
-                f"the script holds process groups, and would wait in old ones after the first failure: "
+                f"{', '.join(beside)} is sharded by fully_shard, and not in the model that Run has, so that its groups "
+                "are not made again after a failure; put both into one torch.nn.ModuleDict and give Run that, with an "
+                "optimizer of the parameters that are trained"
+                if beside
+                else f"the script holds process groups, and would wait in old ones after the first failure: "
                 f"{'; '.join(found)}. Keep the DeviceMesh and ask it for its group at each use (mesh.get_group(name)); "
                 "give a pipeline schedule to Run(pipeline=...)"
             )

@@ -10,6 +10,8 @@ from holdfast_runtime.launcher.generation.record import Record
 from holdfast_runtime.launcher.links import Done, Links
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
 
+NO_STATE = "where no state is left to go on from"
+
 
 class Ending:
     """End of this launcher."""
@@ -24,6 +26,8 @@ class Ending:
         self._deadlines = deadlines
         self._loop = asyncio.get_running_loop()
         self._finished: set[int] = set()
+        """Nodes whose ranks have all ended well."""
+        self._lost_nodes: set[int] = set()
         self._code = 0
         self._lost: list[tuple[LocalSlot, str]] = []
         """Places of ranks lost after the last step of a loop, with reasons, until the others have ended or gone on."""
@@ -42,6 +46,11 @@ class Ending:
 
     def forget(self, node: int) -> None:
         self._finished.discard(node)
+        self._lost_nodes.discard(node)
+
+    def node_lost(self, node: int) -> None:
+        self._lost_nodes.add(node)
+        self.finish_if_all_have()
 
     def forget_all(self) -> None:
         self._finished.clear()
@@ -68,19 +77,21 @@ class Ending:
 
     def _end_if_lost(self) -> None:
         if self._lost and not any(slot.alive for slot in self._slots.in_view):
-            self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, where no state is left to go on from")
+            self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, {NO_STATE}")
 
     def finish_if_all_have(self) -> None:
         if self._lost:
             self._end_if_lost()
             return
         node, ranks = self._slots.node, self._slots.in_view
-        if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
+        if ranks and all(slot.finished and not slot.alive for slot in ranks) and node not in self._finished:
             self._finished.add(node)
             self._links.broadcast(Done(exit_code=0, reason="all ranks have finished"))
         nodes = {item.slot.node for item in self._slots.view.ranks}
         if nodes and nodes <= self._finished:
             self.end(0, "")
+        elif node in self._finished and (lost := nodes & self._lost_nodes - self._finished):
+            self.give_up(f"node {min(lost)} is lost, after the last step of run.steps, {NO_STATE}")
 
     def peer_done(self, node: int, done: Done) -> None:
         if done.exit_code:

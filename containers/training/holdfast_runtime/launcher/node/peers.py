@@ -103,6 +103,7 @@ class Peers(Part):
             self._journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)
             self._parts.generations.note_trouble()
         self._parts.generations.agreement.lost(node)
+        self._ending.node_lost(node)
 
     def receive(self, node: int, message: LinkMessage) -> None:
         if isinstance(message, Trouble):

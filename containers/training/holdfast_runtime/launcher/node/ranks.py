@@ -176,6 +176,8 @@ class Ranks(Part):
         who = f"rank {slot.rank} of node {self._slots.node}"
         waits = fault.reason.startswith(BROKEN) and not fault.fatal
         reason = f"{who} has lost a peer: {fault.reason}" if waits else f"{who}: {fault.reason}"
+        if waits and slot.finished:  # it has begun another loop, and no step of it
+            slot.finished = slot.last_wait = False
         if fault.fatal:
             self._ending.end(1, reason)
         elif self._early or (self._ending.some_finished and not self._slots.some_finished and not slot.last_wait):

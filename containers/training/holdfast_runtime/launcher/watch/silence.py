@@ -79,11 +79,15 @@ class Watch(Part):
         """Kill processes that do not start; return why all others have to leave, empty for no reason."""
         limits, reports = self._limits(), []
         for slot in self._slots:
-            if slot.process is None or slot.ready is not None or slot.finished or not self._slots.in_process:
+            if slot.process is None or slot.ready is not None or not self._slots.in_process:
                 continue
             if slot.process.killed_s is not None:
                 continue
             silent_s = now_s - slot.heard_s
+            if slot.finished:
+                if self._others_have_ended and silent_s > self._deadlines.progress:
+                    slot.kill(f"it had reported nothing for {self._deadlines.progress:g} s behind its last step")
+                continue
             if slot.generation > 0 and slot.progress is not None:
                 blocked = silent_s > limits.waiting_s / 2 and is_blocked(slot.process.pid)
                 reports.append(ProgressReport(slot.rank, slot.progress.step, slot.progress.phase, silent_s, blocked))
@@ -94,6 +98,10 @@ class Watch(Part):
                 self._journal.say(f"{_name(slot)} has not {what} and is killed")
                 slot.kill(f"it had not {what}")
         return hang(reports, limits=limits, world_size=self._slots.world_size)
+
+    @property
+    def _others_have_ended(self) -> bool:
+        return self._ending.some_finished or any(slot.finished and not slot.alive for slot in self._slots)
 
     def _place_s(self) -> float:
         hope = self._slots.only_hope(reported=lambda slot: slot.progress is not None)
