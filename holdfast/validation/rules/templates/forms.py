@@ -37,7 +37,8 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
         what="the ARN of an EKS cluster, arn:aws:eks:REGION:ACCOUNT:cluster/NAME",
     ),
     (CLUSTER, "ExecutionRole"): _Form(
-        pattern=r"(?!.*:role/aws-service-role/).+", what="the ARN of a role that SageMaker can assume"
+        pattern=r"arn:aws[a-z-]*:iam::\d{12}:role/(?!aws-service-role/).+",
+        what="the ARN of a role that SageMaker can assume",
     ),
     (CLUSTER, "LifeCycleConfig.SourceS3Uri"): _Form(
         pattern=rf"(s3|https)://{_BUCKET}(/.*)?", what="s3://BUCKET/PREFIX"
