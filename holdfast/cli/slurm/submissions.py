@@ -23,9 +23,9 @@ _FLAG_LETTERS = frozenset("HIkOQsvVWK")
 _SRUN_FLAGS = frozenset({
     "--bcast", "--compress", "--contiguous", "--disable-status", "--exact", "--exclusive", "--hold", "--immediate",
     "--kill-on-bad-exit", "--label", "--multi-prog", "--nice", "--no-allocate", "--no-kill", "--overcommit",
-    "--overlap", "--oversubscribe", "--preserve-env", "--propagate", "--pty", "--quiet", "--quit-on-interrupt", "--reboot",
-    "--resv-ports", "--send-libs", "--spread-job", "--test-only", "--unbuffered", "--use-min-nodes", "--verbose",
-    "--whole", "--x11",
+    "--overlap", "--oversubscribe", "--preserve-env", "--propagate", "--pty", "--quiet", "--quit-on-interrupt",
+    "--reboot", "--resv-ports", "--send-libs", "--spread-job", "--test-only", "--unbuffered", "--use-min-nodes",
+    "--verbose", "--whole", "--x11",
     # Pyxis
     "--container-entrypoint", "--container-mount-home", "--container-readonly", "--container-remap-root",
     "--container-writable", "--no-container-entrypoint", "--no-container-mount-home", "--no-container-remap-root",
