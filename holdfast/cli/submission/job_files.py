@@ -242,7 +242,8 @@ def _sbatch(
     if submission is not None:
         environment["HOLDFAST_SUBMISSION"] = submission
     exported = [] if caller.export is None else [f"--export={caller.export}"]
-    argv = ["sbatch", "--parsable", *words.options, *exported, file.argument, *words.arguments]
+    # Absolute, as sbatch records the name of a file in its folder: jobs find their own folder by it.
+    argv = ["sbatch", "--parsable", *words.options, *exported, f"{sent.folder}/{file.path}", *words.arguments]
     deadline = time.monotonic() + APPEAR_TIMEOUT_S
     try:
         answer = sent.sbatch(argv, start=file.start, environment=environment)

@@ -37,11 +37,6 @@ class JobFile:
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
-    @property
-    def argument(self) -> str:
-        """The file as sbatch gets it."""
-        return f"./{os.path.relpath(self.path, self.start)}"
-
     def read(self) -> bytes:
         """Return the content. Raises: CommandError."""
         real = Path(os.path.realpath(self.folder / self.path))

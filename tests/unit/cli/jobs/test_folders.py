@@ -42,7 +42,7 @@ def test_the_folder_that_is_named_travels_and_the_job_begins_at_its_root(machine
 
     assert found == {"slurm", "slurm/job.sbatch", "src", "src/train.py", "empty", ".env.sample", "src/.hidden",
                      "src/.hidden/x"}  # fmt: skip
-    assert machine.noted()[3:] == ["--parsable", "./slurm/job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/slurm/job.sbatch"]
 
 
 def test_nested_patterns_and_negations_are_read_as_git_reads_them(
@@ -102,7 +102,7 @@ def test_in_the_root_of_a_repository_a_job_begins_there_as_with_sbatch(
 
     machine.submit("slurm/job.sbatch")
 
-    assert machine.noted()[3:] == ["--parsable", "./slurm/job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/slurm/job.sbatch"]
     assert (machine.sent() / "src/train.py").is_file()
     assert f"the job folder is {machine.folder}, since slurm/job.sbatch names" in capsys.readouterr().err
 
@@ -116,7 +116,7 @@ def test_a_job_that_needs_nothing_of_the_current_folder_begins_beside_its_file(
 
     machine.submit("slurm/job.sbatch")
 
-    assert machine.noted()[3:] == ["--parsable", "./job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/job.sbatch"]
 
 
 def test_a_home_is_no_job_folder_whatever_a_job_file_in_it_names(
@@ -128,7 +128,7 @@ def test_a_home_is_no_job_folder_whatever_a_job_file_in_it_names(
 
     machine.submit("slurm/job.sbatch")
 
-    assert machine.noted()[3:] == ["--parsable", "./job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/job.sbatch"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_job_that_names_files_above_its_folder_starts_beside_its_file_with_the
 
     machine.submit("slurm/job.sbatch", "--chdir=.")
 
-    assert machine.noted()[3:] == ["--parsable", "--chdir=.", "./job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", "--chdir=.", f"{machine.sent()}/job.sbatch"]
     assert (machine.sent() / "../src/train.py").is_file()
     told = capsys.readouterr().err
     assert f"the job folder is {machine.folder}, since slurm/job.sbatch names .." in told
@@ -327,7 +327,7 @@ def test_home_folders_and_those_of_the_system_are_refused_before_they_are_read(
 
 def test_a_working_folder_is_one_of_the_job_folder_or_of_the_nodes(machine: Machine) -> None:
     sent(machine, "--chdir", "src")
-    assert machine.noted()[3:] == ["--parsable", "--chdir", "src", "./slurm/job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", "--chdir", "src", f"{machine.sent()}/slurm/job.sbatch"]
     sent(machine, "--chdir=/fsx/runs")
     with pytest.raises(CommandError, match=r"got --chdir nowhere; allowed: a folder of the job folder"):
         sent(machine, "-D", "nowhere")
