@@ -169,7 +169,7 @@ TABLE: tuple[Case | Refused, ...] = (
     Case(file="28-singleton.sbatch", lines=("Submitted batch job", "link 1 begins", "link 1 ends")),
     Case(
         file="29-local-scratch.sbatch",
-        lines=(*("/opt/dlami/nvme/ubuntu/job-{job}",) * 2, "files on each node: 2 2", "scratch removed"),
+        lines=(*("/tmp/ubuntu/job-{job}",) * 2, "files on each node: 4 4", "scratch removed"),
     ),
     Case(
         file="30-python-batch.sbatch",
