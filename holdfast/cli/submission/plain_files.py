@@ -83,7 +83,8 @@ def _with_folders_above(file: JobFile, *, text: str) -> JobFile:
     named = [word for word in _words(_ABOVE, text) if (file.folder / word).exists()]
     if not named:
         return file
-    root = file.folder.parents[max(word.split("/").count("..") for word in named) - 1]
+    levels, parents = max(word.split("/").count("..") for word in named), file.folder.parents
+    root = parents[min(levels, len(parents)) - 1]
     if what := kind_of_folder(root):
         remark = f"{file.name} names {named[0]}, and {root} is {what}, which is not uploaded; move both into a folder"
         return replace(file, remark=remark)

@@ -166,6 +166,17 @@ def test_a_folder_above_stays_where_the_job_file_names_nothing_of_it(machine: Ma
     assert list(machine.sent().rglob("*")) == [machine.sent() / "job.sbatch"]
 
 
+def test_more_folders_above_than_there_are_end_at_the_root_which_is_not_uploaded(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}cat {'../' * 40}etc/hostname {'../' * 40}etc/passwd\n"})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert list(machine.sent().rglob("*")) == [machine.sent() / "job.sbatch"]
+    assert "/ is a folder of the system, which is not uploaded" in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_a_home_above_the_job_file_is_not_uploaded_and_is_named(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
