@@ -52,7 +52,8 @@ def make_venv(place: Path, *, at: str, requirements: Path | None = None, uses: s
 
 def make_conda(place: Path, *, at: str, environment: str) -> None:
     """
-    A folder as Miniconda makes it: ``bin/activate`` with a ``conda`` for the shell, and an environment.
+    A folder as Miniconda makes it: ``bin/activate`` with a ``conda`` for the shell, as ``conda shell.bash hook`` prints
+    it, and an environment.
 
     Args:
         at: Where nodes see it.
@@ -67,7 +68,8 @@ def make_conda(place: Path, *, at: str, environment: str) -> None:
     (prefix / "conda-meta").mkdir()
     (prefix / "conda-meta" / "history").touch()
     (place / "bin").mkdir()
-    (place / "bin" / "activate").write_text(
+    activate = place / "bin" / "activate"
+    activate.write_text(
         f"""conda() {{
     [ "$1" = activate ] || return 1
     export CONDA_PREFIX={at}/envs/$2 CONDA_DEFAULT_ENV=$2 CONDA_SHLVL=1
@@ -75,6 +77,9 @@ def make_conda(place: Path, *, at: str, environment: str) -> None:
 }}
 """
     )
+    hook = place / "bin" / "conda"
+    hook.write_text(f'#!/bin/sh\n[ "$*" = "shell.bash hook" ] && cat {at}/bin/activate\n')
+    hook.chmod(0o755)
 
 
 def make_image_root(root: Path) -> None:

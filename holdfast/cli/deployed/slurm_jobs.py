@@ -59,6 +59,11 @@ _FIND_FILES = """[ -d "$1" ] || exit 0
 find "$1" -mindepth "$2" -maxdepth "$2" -type f -printf '%P\\0'
 """
 _STEPS = ("sacct", "--allusers", "--noheader", "--parsable2", "--format=JobIDRaw,SubmitLine")
+_WITH_WIDTH = re.compile(r"%\d+[A-Za-z]")
+_SPOOLED = re.compile(r"/job0*(\d+)/slurm_script$")
+"""Copy of a job file, which a job that calls ``sbatch "$0"`` submits and which is removed with the job."""
+MOST_LINKS = 20
+"""Of a chain of such jobs."""
 _READ_FILE = '[ -r "$1" ] || exit 3; cat -- "$1"'
 
 
@@ -200,8 +205,10 @@ def _by_numbers(name: str) -> list[tuple[int, str]]:
 
 
 def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple[str, str]]:
+    """Files of a job; empty if it is forgotten, or if a pattern is not expanded, as 22.05 leaves those with a width."""
     shown = run(context, node=controller, argv=["scontrol", "show", "job", job])
-    return [] if shown.returncode else parse_scontrol(shown.stdout)
+    found = [] if shown.returncode else parse_scontrol(shown.stdout)
+    return [] if any(_WITH_WIDTH.search(path) for path, _ in found) else found
 
 
 def parse_scontrol(text: str) -> list[tuple[str, str]]:
@@ -269,6 +276,12 @@ def _remembered(context: Context, *, controller: str, record: JobRecord) -> list
 
 
 def _script(context: Context, *, controller: str, record: JobRecord, submission: Submission) -> list[str]:
+    for _ in range(MOST_LINKS):
+        copied = _SPOOLED.search(submission.scripts[0]) if submission.scripts else None
+        before = known_jobs(context, jobs=[copied[1]]) if copied else []
+        if not before:
+            break
+        record, submission = before[0], parse_submission(before[0].submit_line)
     folder = submit_folder(record, submission=submission)
     argv = ["/bin/sh", "-c", _READ_OPTIONS, "options", folder, *submission.scripts]
     try:

@@ -1,11 +1,12 @@
 """
-Manifests of a job: parse, check, complete. Pure.
+Manifests of a job: parse, check, complete. Pure but for generated names.
 
 Any kind is accepted. The job is the first object with pods; the label ``app.kubernetes.io/instance`` joins several
 objects (Kubernetes, "Recommended Labels", read on 2026-11-23).
 """
 
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ DEFAULT_NAMESPACE = "default"
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 MOST_FILES_BYTES = 1_000_000
 """Of a ConfigMap's data, which etcd keeps: 1 MiB with names and the rest (Kubernetes, "ConfigMaps")."""
+_OF_SUFFIXES = "bcdfghjklmnpqrstvwxz2456789"
+"""Of generated names (Kubernetes, apimachinery/pkg/util/rand/rand.go); apply generates none."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
@@ -77,6 +80,8 @@ def _checked(thing: Any) -> Object:
     if not isinstance(thing, dict):
         raise ManifestError(f"got {str(thing)[:60]!r}; allowed: objects with apiVersion, kind and metadata")
     metadata = thing.get("metadata")
+    if isinstance(metadata, dict) and "name" not in metadata and isinstance(metadata.get("generateName"), str):
+        metadata["name"] = metadata["generateName"] + "".join(secrets.choice(_OF_SUFFIXES) for _ in range(5))
     lacking = [name for name in ("apiVersion", "kind") if not isinstance(thing.get(name), str)]
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         lacking.append("metadata.name")

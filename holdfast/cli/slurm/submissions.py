@@ -21,16 +21,16 @@ _FLAGS = frozenset({
 })  # fmt: skip
 _FLAG_LETTERS = frozenset("HIkOQsvVWK")
 _SRUN_FLAGS = frozenset({
-    "--contiguous", "--disable-status", "--exclusive", "--hold", "--immediate", "--kill-on-bad-exit", "--label",
-    "--no-allocate", "--no-kill", "--overcommit", "--overlap", "--oversubscribe", "--preserve-env", "--propagate",
-    "--pty",
-    "--quiet", "--quit-on-interrupt", "--reboot", "--send-libs", "--spread-job", "--test-only", "--unbuffered",
-    "--use-min-nodes", "--verbose", "--whole", "--x11", "--bcast", "--nice",
+    "--bcast", "--compress", "--contiguous", "--disable-status", "--exact", "--exclusive", "--hold", "--immediate",
+    "--kill-on-bad-exit", "--label", "--multi-prog", "--nice", "--no-allocate", "--no-kill", "--overcommit",
+    "--overlap", "--oversubscribe", "--preserve-env", "--propagate", "--pty", "--quiet", "--quit-on-interrupt",
+    "--reboot", "--resv-ports", "--send-libs", "--spread-job", "--test-only", "--unbuffered", "--use-min-nodes",
+    "--verbose", "--whole", "--x11",
     # Pyxis
     "--container-entrypoint", "--container-mount-home", "--container-readonly", "--container-remap-root",
     "--container-writable", "--no-container-entrypoint", "--no-container-mount-home", "--no-container-remap-root",
 })  # fmt: skip
-_SRUN_FLAG_LETTERS = frozenset("EHIKOQVXZklqsuv")
+_SRUN_FLAG_LETTERS = frozenset("EHIKOQVXZklsuv")
 _PATTERN = re.compile(r"%(\d*)([%AJjNntsaxubh])")
 _LONGEST_NAME = 16
 

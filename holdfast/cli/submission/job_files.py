@@ -6,6 +6,8 @@ on the controller and submits there, the same for every cloud.
 """
 
 import os
+import posixpath
+import re
 import secrets
 import stat
 import subprocess
@@ -31,7 +33,14 @@ from holdfast.cli.submission.folders import JobFolder, read_folder
 from holdfast.cli.submission.job_text import late_options, options_of, value_of
 from holdfast.cli.submission.links import leads_nowhere
 from holdfast.cli.submission.manifests import is_manifest, read_manifests
-from holdfast.cli.submission.plain_files import JobFile, check_batch_file, check_plain, job_file, names_outside
+from holdfast.cli.submission.plain_files import (
+    JobFile,
+    check_batch_file,
+    check_plain,
+    job_file,
+    names_left_out,
+    names_outside,
+)
 from holdfast.cli.submission.remarks import left_out_line, pointer_line, shown, tell
 from holdfast.cli.submission.sbatch_options import SbatchArguments
 from holdfast.cli.terminal import CommandError, step
@@ -43,6 +52,11 @@ UNPACK_TIMEOUT_S = 120.0
 LONGEST_NAME = 200
 NOT_UP_YET = "(connect failure)"
 """Of sbatch, which has handed over nothing then: slurmctld of a controller that was replaced has not started."""
+
+
+_ABOUT_NODES = re.compile("partition|configuration|feature|gres|count", re.IGNORECASE)
+"""In what sbatch prints of a request that no node of the cluster meets (Slurm, src/common/slurm_errno.c)."""
+_SINFO = "partition %R: %D nodes with %c CPUs, %m MB, %G, features %f"
 
 
 def check_job_file(file: Path, *, folder: Path | None = None) -> None:
@@ -95,7 +109,7 @@ def submit_job(
     caller = from_caller(os.environ, text=text, options=words.options, script_options=options_of(text))
     with step(f"submit {shown([job.name])}") as progress:
         listed = read_folder(job.folder, always=job.path)
-        _check_working_folder(listed, words=words, text=text)
+        _check_working_folder(listed, start=job.start, words=words, text=text)
         sent = _UploadedFolder.begin(context, folder=listed, user=user)
         archive, pointers = temporary_archive(listed, progress=progress.update)
         with archive:
@@ -188,15 +202,28 @@ class _UploadedFolder:
         why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
         raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
 
-    def sbatch(self, argv: Sequence[str], *, environment: Mapping[str, str]) -> Any:
+    def sbatch(self, argv: Sequence[str], *, start: str, environment: Mapping[str, str]) -> Any:
         # The shell is for the account's profile; names are arguments of it and never its program. The token is made
         # there: what a session runs on AWS is recorded.
         script = (
             'cd -- "$1" && shift && HOLDFAST_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d " \\n") && '
             'export HOLDFAST_TOKEN && exec "$@"'
         )
-        command = ["/bin/bash", "-lc", script, "submit", self.folder, *argv]
+        command = ["/bin/bash", "-lc", script, "submit", posixpath.join(self.folder, start), *argv]
         return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
+
+    def partitions(self, why: str) -> str:
+        """What the cluster has, for a request that it cannot meet; empty for another refusal, or without an answer."""
+        if not _ABOUT_NODES.search(why):
+            return ""
+        argv = ["/bin/bash", "-lc", f"exec sinfo --noheader --format='{_SINFO}'"]
+        try:
+            answer = run(self.context, node=self.controller, argv=argv, user=self.user)
+        except CommandError:
+            return ""
+        found = [line.replace(", features (null)", "").replace(", (null)", "") for line in answer.stdout.splitlines()]
+        has = f"; the cluster has {'; '.join(found)}" if found else ""
+        return f"{has}; options after the job file override its own, such as --partition=NAME"
 
     def remove_folder(self) -> None:
         """Remove the folder of a job that was not submitted."""
@@ -215,13 +242,14 @@ def _sbatch(
     if submission is not None:
         environment["HOLDFAST_SUBMISSION"] = submission
     exported = [] if caller.export is None else [f"--export={caller.export}"]
-    argv = ["sbatch", "--parsable", *words.options, *exported, f"./{file.path}", *words.arguments]
+    # Absolute, as sbatch records the name of a file in its folder: jobs find their own folder by it.
+    argv = ["sbatch", "--parsable", *words.options, *exported, f"{sent.folder}/{file.path}", *words.arguments]
     deadline = time.monotonic() + APPEAR_TIMEOUT_S
     try:
-        answer = sent.sbatch(argv, environment=environment)
+        answer = sent.sbatch(argv, start=file.start, environment=environment)
         while NOT_UP_YET in answer.stderr and time.monotonic() < deadline:
             time.sleep(0.5)
-            answer = sent.sbatch(argv, environment=environment)
+            answer = sent.sbatch(argv, start=file.start, environment=environment)
     except CommandError as error:
         raise CommandError(
             f"{error}; the job may have been submitted from {sent.folder}: see holdfast jobs",
@@ -229,17 +257,19 @@ def _sbatch(
         ) from None
     if answer.returncode:
         sent.remove_folder()
-        raise CommandError(f"sbatch refused {shown([file.name])}: {answer.stderr.strip()}")
+        why = "; ".join(line.removeprefix("sbatch: error: ") for line in answer.stderr.strip().splitlines())
+        raise CommandError(f"sbatch refused {shown([file.name])}: {why}{sent.partitions(why)}")
     return answer.stdout.strip().partition(";")[0], answer.stderr
 
 
-def _check_working_folder(folder: JobFolder, *, words: SbatchArguments, text: str) -> None:
+def _check_working_folder(folder: JobFolder, *, start: str, words: SbatchArguments, text: str) -> None:
     chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
     if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return
-    relative = os.path.relpath(chdir, folder.root) if chdir.startswith("/") else os.path.normpath(chdir)
     if chdir.startswith("/"):
+        relative = os.path.relpath(chdir, folder.root / start)
         raise CommandError(f"got --chdir {chdir}, a path of this machine; on the nodes it is: --chdir {relative}")
+    relative = os.path.normpath(posixpath.join(start, chdir))
     folders = {one.path for one in folder.entries if not stat.S_ISREG(one.info.st_mode)}
     if relative != "." and relative not in folders and relative.partition("/")[0] not in folder.links:
         raise CommandError(f"got --chdir {chdir}; allowed: a folder of the job folder {folder.root}, or of the nodes")
@@ -262,4 +292,5 @@ def _remarks(
         "in the job folder nor below a mount of the cluster"
         for path in broken
     ]
-    return [line for line in (*lines, names_outside(file, text)) if line]
+    lines += [names_outside(file, text), names_left_out(file, text, folder.left_out)]
+    return [line for line in lines if line]

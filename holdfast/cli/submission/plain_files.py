@@ -1,10 +1,12 @@
 """Files named on the command line: job files, manifests, programs that prepare data."""
 
 import os
+import posixpath
 import re
 import shlex
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.cli.submission.folders import check_folder, kind_of_folder, open_unfollowed, repository_of
@@ -12,7 +14,11 @@ from holdfast.cli.submission.job_text import JobTextError, check_text
 from holdfast.cli.terminal import CommandError
 
 MOST_BYTES = 16 << 20
-_PATH = re.compile(r"(?<![\w./$}-])(?:\$\{?(?:SLURM_SUBMIT_DIR|PWD)\}?/|\./)?([\w-][\w.-]*(?:(?:/[\w.-]+)+|\.\w+))")
+_PATH = re.compile(r"(?<![\w./$}-])(?:\$\{?(?:SLURM_SUBMIT_DIR|PWD)\}?/|\./)?(\.?[\w-][\w.-]*(?:(?:/[\w.-]+)+|\.\w+))")
+_ABOVE = re.compile(
+    r"(?<![\w./$}-])(?:\./)?((?:\.\./)+\w[\w./-]*)"
+    r"|\$\{?(?:SLURM_SUBMIT_DIR|PWD)\}?/((?:\.\./)*\.\.(?![\w.-])(?:/\w[\w./-]*)?)"
+)
 SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -22,6 +28,8 @@ class JobFile:
     """Without links in it."""
     path: str
     """Of the file, relative to the folder."""
+    start: str = "."
+    """Folder in which sbatch is called, relative to the folder."""
     remark: str = ""
     """Reason for another folder than that of the file."""
 
@@ -40,7 +48,7 @@ class JobFile:
 def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
     """
     Find the folder of a job file: that of the file, or the current one, where sbatch would start it, if it is above and
-    only there the files are that the job file names.
+    only there the files are that the job file names. Files that it names by ``../`` are in the folder too.
 
     Raises:
         CommandError: no such file, a folder, or a link that leads out of it.
@@ -60,13 +68,30 @@ def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
             f"{os.path.realpath(place)}"
         )
     found = JobFile(folder=root, path=place.relative_to(root).as_posix())
-    current = Path.cwd()
-    if folder is not None or current not in root.parents or kind_of_folder(current):
+    if folder is not None:
         return found
-    named = _only_in(current, found, text=found.read().decode(errors="replace"))
-    path = place.relative_to(current).as_posix()
-    remark = f"the job folder is {current}, since {path} names {', '.join(named[:3])}"
-    return JobFile(folder=current, path=path, remark=remark) if named else found
+    text = found.read().decode(errors="replace")
+    current = Path.cwd()
+    if current in root.parents and not kind_of_folder(current) and (named := _only_in(current, found, text=text)):
+        path = place.relative_to(current).as_posix()
+        remark = f"the job folder is {current}, since {path} names {', '.join(named[:3])}"
+        found = JobFile(folder=current, path=path, remark=remark)
+    return _with_folders_above(found, text=text)
+
+
+def _with_folders_above(file: JobFile, *, text: str) -> JobFile:
+    named = [word for word in _words(_ABOVE, text) if (file.folder / word).exists()]
+    if not named:
+        return file
+    levels, parents = max(word.split("/").count("..") for word in named), file.folder.parents
+    root = parents[min(levels, len(parents)) - 1]
+    if what := kind_of_folder(root):
+        remark = f"{file.name} names {named[0]}, and {root} is {what}, which is not uploaded; move both into a folder"
+        return replace(file, remark=remark)
+    start = file.folder.relative_to(root).as_posix()
+    path = f"{start}/{file.path}"
+    remark = f"the job folder is {root}, since {path} names {', '.join(named[:3])}; the job starts in {start}"
+    return JobFile(folder=root, path=path, start=start, remark=remark)
 
 
 def check_batch_file(file: JobFile) -> None:
@@ -117,8 +142,27 @@ def names_outside(file: JobFile, text: str) -> str:
     )
 
 
+def names_left_out(file: JobFile, text: str, left_out: Mapping[str, Sequence[str]]) -> str:
+    """Remark if the job file names files that patterns leave out; empty otherwise."""
+    for word in _words(_PATH, text):
+        path = posixpath.normpath(posixpath.join(file.start, word))
+        for source, entries in left_out.items():
+            for one in entries:
+                if f"{path}/".startswith(f"{one.rstrip('/')}/"):
+                    return (
+                        f"{file.name} names {word}, which is left out ({source}); to upload it: the line !/{one} in "
+                        ".holdfastignore; for an environment on the nodes: holdfast packages"
+                    )
+    return ""
+
+
 def _only_in(folder: Path, file: JobFile, *, text: str) -> list[str]:
     """Files that the job file names, and that are in this folder and not in its own."""
-    lines = (line for line in text.splitlines() if not line.startswith("#"))
-    words = dict.fromkeys(_PATH.findall("\n".join(lines)))
-    return [word for word in words if (folder / word).exists() and not (file.folder / word).exists()]
+    own = file.folder / file.start
+    return [word for word in _words(_PATH, text) if (folder / word).exists() and not (own / word).exists()]
+
+
+def _words(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Paths that the commands of a job file name."""
+    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    return list(dict.fromkeys(filter(None, (found[found.lastindex or 0] for found in pattern.finditer(lines)))))

@@ -76,7 +76,10 @@ class SbatchArguments:
         takes_value = False
         for word in words:
             if _is_refused(word):
-                raise CommandError(f"got sbatch's option {word}; not supported by holdfast submit")
+                raise CommandError(
+                    f"got sbatch's option {word}, which holdfast submit does not support; for sbatch itself: "
+                    "holdfast ssh NODE --user ubuntu -- sbatch ..."
+                )
             if not word.startswith("-") and not takes_value:
                 raise CommandError(f"got {word!r} among the options of sbatch; {_FORM}")
             takes_value = not takes_value and _takes_value(word)

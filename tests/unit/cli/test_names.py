@@ -43,7 +43,7 @@ def test_a_job_file_of_any_name_is_submitted_and_never_run_as_a_command(machine:
     assert machine.submit(name) == "17"
 
     where, token, _, *given = machine.seen.read_text().split("\0")[:-1]
-    assert given == ["--parsable", f"./{name}"]
+    assert given == ["--parsable", f"{where}/{name}"]
     assert len(token) == 64
     assert Path(where).parent == machine.jobs
     assert {str(path.relative_to(where)) for path in Path(where).rglob("*") if path.is_file()} == {

@@ -168,6 +168,8 @@ def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:
         ("srun --het-group=0,1 --output %j_%t_log.out hostname", "7", "7_0_log.out", "8_0_log.out"),
         ("srun -l -o out-%J-%N.txt python x.py -o no", "7", "out-7.0-ip-10-1-0-11.txt", "no"),
         ("srun --unbuffered --output=/fsx/logs/%A_%a_%t.out sh", "7_3", "7_3_11.out", "7_2_0.out"),
+        ("srun --exact --output=%t.log sh", "7", "3.log", "3.out"),
+        ("srun -n4 --multi-prog --compress -q high --resv-ports -o %t.log a.conf", "7", "3.log", "a.conf"),
         ("/usr/bin/srun --container-mount-home --error e[x]-%2t.err true", "7", "e[x]-00.err", "ex-00.err"),
     ],
 )

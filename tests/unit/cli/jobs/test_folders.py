@@ -42,7 +42,7 @@ def test_the_folder_that_is_named_travels_and_the_job_begins_at_its_root(machine
 
     assert found == {"slurm", "slurm/job.sbatch", "src", "src/train.py", "empty", ".env.sample", "src/.hidden",
                      "src/.hidden/x"}  # fmt: skip
-    assert machine.noted()[3:] == ["--parsable", "./slurm/job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/slurm/job.sbatch"]
 
 
 def test_nested_patterns_and_negations_are_read_as_git_reads_them(
@@ -102,7 +102,7 @@ def test_in_the_root_of_a_repository_a_job_begins_there_as_with_sbatch(
 
     machine.submit("slurm/job.sbatch")
 
-    assert machine.noted()[3:] == ["--parsable", "./slurm/job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/slurm/job.sbatch"]
     assert (machine.sent() / "src/train.py").is_file()
     assert f"the job folder is {machine.folder}, since slurm/job.sbatch names" in capsys.readouterr().err
 
@@ -116,7 +116,7 @@ def test_a_job_that_needs_nothing_of_the_current_folder_begins_beside_its_file(
 
     machine.submit("slurm/job.sbatch")
 
-    assert machine.noted()[3:] == ["--parsable", "./job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/job.sbatch"]
 
 
 def test_a_home_is_no_job_folder_whatever_a_job_file_in_it_names(
@@ -128,7 +128,65 @@ def test_a_home_is_no_job_folder_whatever_a_job_file_in_it_names(
 
     machine.submit("slurm/job.sbatch")
 
-    assert machine.noted()[3:] == ["--parsable", "./job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", f"{machine.sent()}/job.sbatch"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export TRAIN_SCRIPT=${TRAIN_SCRIPT:=../src/train.py}",
+        "python $SLURM_SUBMIT_DIR/../src/train.py",
+        'REPO_ROOT="$(cd "$SLURM_SUBMIT_DIR/.." && pwd)"',
+        "python ./../src/train.py",
+    ],
+)
+def test_a_job_that_names_files_above_its_folder_starts_beside_its_file_with_them_above(
+    machine: Machine, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}{line}\n"})
+
+    machine.submit("slurm/job.sbatch", "--chdir=.")
+
+    assert machine.noted()[3:] == ["--parsable", "--chdir=.", f"{machine.sent()}/job.sbatch"]
+    assert (machine.sent() / "../src/train.py").is_file()
+    told = capsys.readouterr().err
+    assert f"the job folder is {machine.folder}, since slurm/job.sbatch names .." in told
+    assert "the job starts in slurm" in told
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["cmake ../missing", "# see ../src/train.py", "cat $HOME/../src/train.py", "cd build; cd ..", "echo a../src"],
+)
+def test_a_folder_above_stays_where_the_job_file_names_nothing_of_it(machine: Machine, line: str) -> None:
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}{line}\n"})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert list(machine.sent().rglob("*")) == [machine.sent() / "job.sbatch"]
+
+
+def test_more_folders_above_than_there_are_end_at_the_root_which_is_not_uploaded(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}cat {'../' * 40}etc/hostname {'../' * 40}etc/passwd\n"})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert list(machine.sent().rglob("*")) == [machine.sent() / "job.sbatch"]
+    assert "/ is a folder of the system, which is not uploaded" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_home_above_the_job_file_is_not_uploaded_and_is_named(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(machine.folder))
+    write(machine.folder, {"slurm/job.sbatch": f"{JOB}srun python ../src/train.py\n"})
+
+    machine.submit("slurm/job.sbatch")
+
+    assert list(machine.sent().rglob("*")) == [machine.sent() / "job.sbatch"]
+    assert f"job.sbatch names ../src/train.py, and {machine.folder} is a home folder" in capsys.readouterr().err
 
 
 def test_all_of_it_is_done_by_the_jobs_account(machine: Machine) -> None:
@@ -189,6 +247,29 @@ def test_a_job_file_whose_name_has_a_line_end_is_named_in_one_line(
     write(machine.folder, {"a\nb.sbatch": f"{JOB}true\n#SBATCH -N2\n"})
     machine.submit("a\nb.sbatch", root=machine.folder)
     assert "'a\\nb.sbatch', line 3: sbatch ignores '#SBATCH -N2'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("patterns", "told"),
+    [
+        (
+            {".gitignore": ".venv/\n"},
+            ".venv/bin/activate, which is left out (.gitignore); to upload it: the line !/.venv/",
+        ),
+        ({".venv/.gitignore": "*\n"}, ".venv/bin/activate, which is left out (.gitignore); "),
+        (
+            {".gitignore": "/data\n"},
+            "data/train.bin, which is left out (.gitignore); to upload it: the line !/data/ in",
+        ),
+    ],
+)
+def test_a_file_that_the_job_file_names_and_that_stays_is_named(
+    machine: Machine, capsys: pytest.CaptureFixture[str], patterns: dict[str, str], told: str
+) -> None:
+    text = f"{JOB}source .venv/bin/activate\npython src/train.py data/train.bin\n"
+    write(machine.folder, {**patterns, ".venv/bin/activate": "", "data/train.bin": "", "slurm/job.sbatch": text})
+    sent(machine)
+    assert f"job.sbatch names {told}" in capsys.readouterr().err
 
 
 def test_a_pointer_of_git_lfs_is_named(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +338,7 @@ def test_home_folders_and_those_of_the_system_are_refused_before_they_are_read(
 
 def test_a_working_folder_is_one_of_the_job_folder_or_of_the_nodes(machine: Machine) -> None:
     sent(machine, "--chdir", "src")
-    assert machine.noted()[3:] == ["--parsable", "--chdir", "src", "./slurm/job.sbatch"]
+    assert machine.noted()[3:] == ["--parsable", "--chdir", "src", f"{machine.sent()}/slurm/job.sbatch"]
     sent(machine, "--chdir=/fsx/runs")
     with pytest.raises(CommandError, match=r"got --chdir nowhere; allowed: a folder of the job folder"):
         sent(machine, "-D", "nowhere")
@@ -288,6 +369,32 @@ def test_a_job_that_sbatch_refuses_leaves_no_folder(machine: Machine) -> None:
     with pytest.raises(CommandError, match=r"sbatch refused job\.sbatch: invalid partition"):
         sent(machine)
     assert list(machine.jobs.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "sbatch: error: invalid partition specified: gpu\nsbatch: error: submission failed",
+            "invalid partition specified: gpu; submission failed; the cluster has partition dev: 5 nodes with 96 CPUs, "
+            "2097152 MB, gpu:8; partition cpu: 1 nodes with 8 CPUs, 1 MB; options after the job file override its own, "
+            "such as --partition=NAME",
+        ),
+        ("sbatch: error: Invalid --time specification", "Invalid --time specification"),
+    ],
+)
+def test_a_request_for_another_cluster_is_refused_with_what_this_one_has(
+    machine: Machine, said: str, told: str
+) -> None:
+    tools = machine.seen.parent / "bin"
+    (tools / "sbatch").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    nodes = ("dev: 5 nodes with 96 CPUs, 2097152 MB, gpu:8", "cpu: 1 nodes with 8 CPUs, 1 MB, (null)")
+    lines = "".join(f"partition {one}, features (null)\\n" for one in nodes)
+    (tools / "sinfo").write_text(f"#!/bin/sh\nprintf '{lines}'\n")
+    (tools / "sinfo").chmod(0o755)
+    with pytest.raises(CommandError) as refused:
+        sent(machine)
+    assert str(refused.value) == f"sbatch refused job.sbatch: {told}"
 
 
 def test_an_option_with_which_sbatch_submits_nothing_prints_its_answer_and_writes_no_event(

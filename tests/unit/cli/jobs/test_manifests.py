@@ -1,5 +1,6 @@
 """Manifests of a job: what is read of them, what is refused, and what is made beside them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,14 @@ def test_the_example_has_a_pod_for_each_of_five_launchers_under_names_of_their_o
     assert {spec["subdomain"] for spec in specs} == {"bytelm-resilient"}
     assert job_of(objects) == JobName(name="bytelm-resilient")
     assert beside(objects, JobName(name="bytelm-resilient")) == {"ConfigMap", "Secret"}
+
+
+def test_an_object_with_a_generated_name_has_one_as_kubectl_create_gives_it() -> None:
+    thing = job()
+    thing["metadata"] = {"generateName": "sample-job-"}
+    names = {read(thing)[0]["metadata"]["name"] for _ in range(2)}
+    assert len(names) == 2
+    assert all(re.fullmatch(r"sample-job-[bcdfghjklmnpqrstvwxz2456789]{5}", name) for name in names)
 
 
 def test_the_example_trains_as_its_twin_under_slurm_does() -> None:

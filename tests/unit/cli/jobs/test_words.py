@@ -73,7 +73,9 @@ def test_an_option_without_its_value_does_not_swallow_the_job_file(words: list[s
 
 @pytest.mark.parametrize("word", ["--wrap=reboot", "--wr=reboot", "--parsable", "--help", "-V", "--wait", "-HW"])
 def test_what_would_make_sbatch_run_or_print_something_else_is_refused(word: str) -> None:
-    with pytest.raises(CommandError, match="not supported"):
+    with pytest.raises(
+        CommandError, match=r"does not support; for sbatch itself: holdfast ssh NODE --user ubuntu -- sbatch"
+    ):
         SbatchArguments.parse([word], arguments=None)
 
 
