@@ -583,8 +583,10 @@ def test_gradients_that_an_abort_may_have_cut_are_not_voted_on() -> None:
     )
     ballot: Any = SimpleNamespace(settle=lambda: order.append("settle") or True)
 
+    updates: Any = SimpleNamespace(_sharded=SimpleNamespace(reshard=lambda: None))
+
     with pytest.raises(BrokenError):
-        Updates._voted(SimpleNamespace(), member, ballot, 0.0, leaves=False, compares=False)  # type: ignore[arg-type]
+        Updates._voted(updates, member, ballot, 0.0, leaves=False, compares=False)
 
     assert order == ["vote", "settle"]
     assert not member.own.prepared

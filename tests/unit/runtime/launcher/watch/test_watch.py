@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from launcher_context import context
@@ -44,7 +45,7 @@ class World:
         journal = Journal(node=0, as_json=False, events=EventLog.from_environment(source="job"))
         journal.say = lambda text, **_facts: self.reported.append(text)  # type: ignore[method-assign]
         self.watch = Watch(
-            context(self.slots, journal=journal),
+            context(self.slots, journal=journal, ending=SimpleNamespace(some_finished=False)),
             processes=None,  # type: ignore[arg-type]
         )
 
