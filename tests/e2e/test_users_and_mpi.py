@@ -143,10 +143,10 @@ def test_a_group_that_fails_is_rolled_back_and_diff_and_the_next_up_agree(people
 
     assert refused.returncode == 1
     assert "did not register within" in refused.stderr
-    assert "stack holdfast-local is in UPDATE_ROLLBACK_COMPLETE: it is as it was before" in refused.stderr
+    assert "stack holdfast-local is in UPDATE_ROLLBACK_COMPLETE: it is unchanged" in refused.stderr
     assert product.status()["stack_status"] == "UPDATE_ROLLBACK_COMPLETE"
     same = product.run("diff", str(people.file))
-    assert "is as the file says" in same.stdout
+    assert "matches the file" in same.stdout
     product.run("up", str(people.file))
 
 
