@@ -213,7 +213,7 @@ class _UploadedFolder:
         return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
 
     def partitions(self, why: str) -> str:
-        """What the cluster has, for a request that it cannot meet; empty for another refusal, or without an answer."""
+        """Partitions of the cluster, where no node meets a request; empty for another refusal, or without an answer."""
         if not _ABOUT_NODES.search(why):
             return ""
         argv = ["/bin/bash", "-lc", f"exec sinfo --noheader --format='{_SINFO}'"]

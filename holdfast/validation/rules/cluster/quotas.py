@@ -16,7 +16,7 @@ _POLICIES: Mapping[str, tuple[str, str]] = {
     "AWS::SQS::Queue": ("AWS::SQS::QueuePolicy", "Queues"),
     "AWS::Lambda::Function": ("AWS::Lambda::Permission", "FunctionName"),
 }
-"""What lets EventBridge in, by type of the target, and the property that names the target."""
+"""Policies that let EventBridge in, by type of the target, and the property that names the target."""
 
 
 @rule(
@@ -187,11 +187,13 @@ def targets(app: App, _: Deployment) -> Iterator[Broken]:
     EventBridge sends to a topic, a queue or a function only where the target's own policy names events.amazonaws.com.
     Without it, the rule matches and nothing arrives.
     """
+    if not app.complete:
+        return
     for _rule, node in app.each("AWS::Events::Rule"):
         for entry in node.get("Targets").items() or ():
             arn = entry.get("Arn")
             target = arn.value.resource if isinstance(arn.value, Reference) else None
-            if target is None or target.type not in _POLICIES or not app.complete or entry.get("RoleArn").present:
+            if target is None or target.type not in _POLICIES or entry.get("RoleArn").present:
                 continue
             policy, name = _POLICIES[target.type]
             about = [

@@ -472,14 +472,22 @@ class Member:
         self.peers.close(look=look if first else None)
         if found:
             beside = sharded_beside(made.state.model) if made is not None else []
-            error = UnsupportedError(
-                f"{', '.join(beside)} is sharded by fully_shard, and not in the model that Run has, so that its groups "
-                "are not made again after a failure; put both into one torch.nn.ModuleDict and give Run that, with an "
-                "optimizer of the parameters that are trained"
-                if beside
-                else f"the script holds process groups, and would wait in old ones after the first failure: "
-                f"{'; '.join(found)}. Keep the DeviceMesh and ask it for its group at each use (mesh.get_group(name)); "
-                "give a pipeline schedule to Run(pipeline=...)"
-            )
+            error = UnsupportedError(_sharded_beside(beside) if beside else _held(found))
             self.reporter.refuse(error)
             raise error
+
+
+def _sharded_beside(names: list[str]) -> str:
+    return (
+        f"{', '.join(names)} is sharded by fully_shard, and not in the model that Run has, so that its groups are not "
+        "made again after a failure; put both into one torch.nn.ModuleDict and give Run that, with an optimizer of the "
+        "parameters that are trained"
+    )
+
+
+def _held(places: list[str]) -> str:
+    return (
+        f"the script holds process groups, and would wait in old ones after the first failure: {'; '.join(places)}. "
+        "Keep the DeviceMesh and ask it for its group at each use (mesh.get_group(name)); give a pipeline schedule to "
+        "Run(pipeline=...)"
+    )

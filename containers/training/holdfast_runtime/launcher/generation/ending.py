@@ -10,7 +10,7 @@ from holdfast_runtime.launcher.generation.record import Record
 from holdfast_runtime.launcher.links import Done, Links
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, kernel_state
 
-NO_STATE = "where no state is left to go on from"
+_NO_STATE = "where no state is left to go on from"
 
 
 class Ending:
@@ -77,7 +77,7 @@ class Ending:
 
     def _end_if_lost(self) -> None:
         if self._lost and not any(slot.alive for slot in self._slots.in_view):
-            self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, {NO_STATE}")
+            self.give_up(f"{self._lost[0][1]}, after the last step of run.steps, {_NO_STATE}")
 
     def finish_if_all_have(self) -> None:
         if self._lost:
@@ -91,7 +91,7 @@ class Ending:
         if nodes and nodes <= self._finished:
             self.end(0, "")
         elif node in self._finished and (lost := nodes & self._lost_nodes - self._finished):
-            self.give_up(f"node {min(lost)} is lost, after the last step of run.steps, {NO_STATE}")
+            self.give_up(f"node {min(lost)} is lost, after the last step of run.steps, {_NO_STATE}")
 
     def peer_done(self, node: int, done: Done) -> None:
         if done.exit_code:
