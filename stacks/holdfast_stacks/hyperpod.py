@@ -100,9 +100,7 @@ class HyperPodStack(Stack):
         metrics = watch.watch(self, environment, cluster=cluster, ground=ground)
         if metrics.prometheus is not None and bundle is not None and watch.sends_metrics(environment):
             bundle.tell("metrics.json", {"remote_write_url": metrics.prometheus.remote_write_url})
-            for role in cluster.node_roles:
-                metrics.prometheus.grant_remote_write(role)
-            ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
+        watch.nodes(self, environment, cluster=cluster, ground=ground, metrics=metrics, agent=bundle is not None)
         experiments.grant_write(cluster)
         if control_plane is not None:
             kubernetes.node_pools(self, environment, control_plane=control_plane, cluster=cluster)

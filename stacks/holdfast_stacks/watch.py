@@ -13,6 +13,7 @@ from holdfast_constructs import (
     HyperPodObservability,
     MlflowApp,
     NodeLogGroup,
+    ObservabilityExtension,
     PrometheusWorkspace,
     TensorBoardLogs,
     WatchedFileSystem,
@@ -87,6 +88,25 @@ def watch(
                 authentication=settings.grafana.authentication,
             )
     return Metrics(prometheus=prometheus, grafana=grafana)
+
+
+def nodes(
+    scope: Construct,
+    environment: config.Environment,
+    *,
+    cluster: HyperPodCluster,
+    ground: Foundations,
+    metrics: Metrics,
+    agent: bool,
+) -> None:
+    """What nodes collect: HyperPod's extension, and its and the agents' way to the workspace."""
+    extension = environment.slurm is not None and environment.slurm.observability_extension
+    if metrics.prometheus is not None and (extension or (agent and sends_metrics(environment))):
+        for role in cluster.node_roles:
+            metrics.prometheus.grant_remote_write(role)
+        ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
+    if extension:
+        ObservabilityExtension(scope, "ObservabilityExtension", cluster=cluster, prometheus=metrics.prometheus)
 
 
 def _ships(environment: config.Environment) -> bool:

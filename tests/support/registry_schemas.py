@@ -1,4 +1,4 @@
-"""CloudFormation's resource schemas, as the pinned cfn-lint carries them."""
+"""CloudFormation's resource schemas, as the pinned cfn-lint carries them, and those of types that it lacks."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,8 @@ from typing import Any
 
 import cfnlint
 
+from holdfast.catalog.facts import NEWER_TYPES
+
 _DATA = Path(cfnlint.__file__).parent / "data" / "schemas"
 
 
@@ -15,7 +17,12 @@ _DATA = Path(cfnlint.__file__).parent / "data" / "schemas"
 def region_types(region: str) -> Mapping[str, str]:
     """The types that a region has, each with the name of its schema."""
     found: dict[str, str] = json.loads((_DATA / "providers" / f"{region}.json").read_text())
-    return found
+    return {**{kind: str(path) for kind, path in _newer().items()}, **found}
+
+
+@cache
+def _newer() -> Mapping[str, Path]:
+    return {json.loads(path.read_text())["typeName"]: path for path in NEWER_TYPES.glob("*.json")}
 
 
 def regions() -> list[str]:
@@ -32,7 +39,8 @@ def placed_types() -> set[str]:
 @cache
 def schema(type_name: str, region: str = "us-east-1") -> Mapping[str, Any]:
     """The schema of a type; KeyError where the region has not the type."""
-    found: dict[str, Any] = json.loads((_DATA / "resources" / f"{region_types(region)[type_name]}.json").read_text())
+    name = region_types(region)[type_name]
+    found: dict[str, Any] = json.loads(Path(_DATA / "resources", name).with_suffix(".json").read_text())
     return found
 
 

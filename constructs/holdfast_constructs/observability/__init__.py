@@ -5,6 +5,7 @@ from holdfast_constructs.observability.cloudwatch import HyperPodObservability
 from holdfast_constructs.observability.dashboard import ClusterDashboard
 from holdfast_constructs.observability.event_log_group import EventLogGroup
 from holdfast_constructs.observability.event_rules import ClusterEventRules
+from holdfast_constructs.observability.extension import ObservabilityExtension
 from holdfast_constructs.observability.grafana import GrafanaWorkspace
 from holdfast_constructs.observability.logs import NodeLogGroup, log_group
 from holdfast_constructs.observability.metrics import HYPERPOD_EVENTS, OWN_EVENTS, ClusterMetrics
@@ -25,6 +26,7 @@ __all__ = [
     "GrafanaWorkspace",
     "HyperPodObservability",
     "NodeLogGroup",
+    "ObservabilityExtension",
     "PrometheusWorkspace",
     "WatchedFileSystem",
     "log_group",

@@ -31,7 +31,7 @@ from holdfast.catalog.facts.policies import (
     VPC_ACTIONS,
     managed_policies,
 )
-from holdfast.catalog.facts.schemas import Schema, schema_of
+from holdfast.catalog.facts.schemas import NEWER_TYPES, Schema, schema_of
 from holdfast.catalog.facts.versions import (
     LAMBDA_RUNTIMES,
     facts_date,
@@ -43,6 +43,7 @@ __all__ = [
     "EKS_ACTIONS",
     "HYPERPOD_TYPES",
     "LAMBDA_RUNTIMES",
+    "NEWER_TYPES",
     "NODE_ACTIONS",
     "POLICIES_FILE",
     "REGION_NAME",

@@ -1,11 +1,17 @@
 """CloudFormation registry schemas, and resource types by region."""
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from holdfast.catalog.facts.packages import folder_of, of_cfn_lint
+
+NEWER_TYPES = Path(__file__).with_name("newer_types")
+"""Schemas of resource types that cfn-lint's copy of the registry lacks, each with its sources."""
+_SAME_REGIONS = "AWS::SageMaker::Cluster"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,8 @@ class Schema:
 @functools.cache
 def schema_of(kind: str) -> Schema | None:
     """Schema of a resource type; None if the registry has none."""
+    if kind in _newer_types():
+        return Schema(type=kind, body=_newer_types()[kind])
     for region in listed_regions():
         name = types_in(region).get(kind)
         if name is not None:
@@ -66,4 +74,14 @@ def listed_regions() -> tuple[str, ...]:
 @functools.cache
 def types_in(region: str) -> Mapping[str, str]:
     """Resource types of a region and the names of their schemas, the same in all regions; empty if unknown."""
-    return dict(of_cfn_lint(f"schemas/providers/{region}.json")) if region in listed_regions() else {}
+    if region not in listed_regions():
+        return {}
+    known = dict(of_cfn_lint(f"schemas/providers/{region}.json"))
+    newer = {kind: kind for kind in _newer_types() if _SAME_REGIONS in known and kind not in known}
+    return {**newer, **known}
+
+
+@functools.cache
+def _newer_types() -> Mapping[str, Mapping[str, Any]]:
+    bodies = [json.loads(path.read_text()) for path in sorted(NEWER_TYPES.glob("*.json"))]
+    return {body["typeName"]: body for body in bodies}

@@ -51,6 +51,9 @@ class Slurm(Model):
     lending: bool = False
     """Whether the health agent of the controller takes nodes of elastic jobs back, with notice, when jobs of a higher
     priority wait for nodes. Default: false, Slurm alone decides"""
+    observability_extension: bool = False
+    """Whether HyperPod's observability extension collects metrics of nodes, GPUs, network and jobs; needs Continuous
+    provisioning. They go to Managed Prometheus with observability.prometheus, else to CloudWatch. Default: false"""
 
 
 class PriorityClass(Model):

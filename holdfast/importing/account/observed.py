@@ -40,6 +40,8 @@ class ObservedCluster:
     admin_roles: tuple[str, ...] = ()
     scheduler: Mapping[str, Any] | None = None
     quotas: tuple[Mapping[str, Any], ...] = ()
+    extensions: tuple[str, ...] = ()
+    """Names of those under Slurm."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Of the lifecycle scripts' folder."""
     unasked: tuple[tuple[str, str], ...] = ()
@@ -78,6 +80,7 @@ class _Reader:
             files=self._lifecycle_files(cluster),
             **self._network(cluster.get("VpcConfig") or {}),
             **self._eks(cluster),
+            extensions=self._extensions(cluster),
             unasked=tuple(self._unasked),
         )
 
@@ -174,6 +177,17 @@ class _Reader:
             "scheduler": self._ask("eks.task_governance", lambda: self._scheduler(cluster["ClusterArn"]), None),
             "quotas": self._ask("eks.task_governance.teams", lambda: tuple(self._quotas(cluster["ClusterArn"])), ()),
         }
+
+    def _extensions(self, cluster: Mapping[str, Any]) -> tuple[str, ...]:
+        if "Slurm" not in cluster.get("Orchestrator", {}):
+            return ()
+        asked = {"ClusterArn": cluster["ClusterArn"]}
+
+        def question() -> tuple[str, ...]:
+            found = _pages(self._client("sagemaker"), "list_cluster_extensions", "Extensions", **asked)
+            return tuple(each["ExtensionName"] for each in found)
+
+        return tuple(self._ask("slurm.observability_extension", question, ()))
 
     def _scheduler(self, cluster_arn: str) -> Mapping[str, Any] | None:
         sagemaker = self._client("sagemaker")

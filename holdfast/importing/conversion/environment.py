@@ -62,7 +62,7 @@ def from_observed(observed: ObservedCluster, *, create: Set[Part] = frozenset())
         **(
             {"eks": eks(observed, keeping=keeping, imported=imported)}
             if _is_eks(request)
-            else slurm(request, observed.stack, imported=imported)
+            else slurm(request, observed.stack, extensions=observed.extensions, imported=imported)
         ),
         "storage": storage(
             groups=request.get("InstanceGroups") or [],

@@ -9,6 +9,7 @@ from holdfast.importing.draft import Draft, KeptParts
 from holdfast.importing.sections.settings import of_model, read_back
 
 TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+EXTENSION = "sagemaker-observability"
 OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
 TASK_GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
 KNOWN_ADDONS = frozenset(
@@ -28,7 +29,9 @@ KNOWN_ADDONS = frozenset(
 )
 
 
-def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Draft) -> dict[str, Any]:
+def slurm(
+    request: Mapping[str, Any], stack: frozenset[str], *, extensions: Sequence[str] = (), imported: Draft
+) -> dict[str, Any]:
     """``slurm`` section under its name; empty if all is default."""
     config = (request.get("Orchestrator") or {}).get("Slurm") or {}
     section: dict[str, Any] = {}
@@ -40,6 +43,10 @@ def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Draft)
         if "create" in section["accounting"]:
             text = "in an existing network, name subnets in two zones for the database in control_plane_subnet_ids"
             imported.note("network.existing", text)
+    if EXTENSION in extensions:
+        section["observability_extension"] = True
+    for name in sorted({*extensions} - {EXTENSION}):
+        imported.note("slurm", f"extension {name} is left out, the file has no setting for it")
     for group in request.get("InstanceGroups", []):
         if not group.get("SlurmConfig"):
             path = f"cluster.instance_groups.{group['InstanceGroupName']}"

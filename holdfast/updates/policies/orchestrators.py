@@ -51,6 +51,12 @@ ORCHESTRATORS = (
         source=SLURM_MIGRATION,
     ),
     Policy(
+        settings=("slurm.observability_extension",),
+        effect=Effect.IN_PLACE,
+        reason="the extension is installed on the nodes, or removed from them; what it has sent stays",
+        source="SageMaker API, CreateClusterExtension and DeleteClusterExtension",
+    ),
+    Policy(
         settings=("slurm.lending",),
         effect=Effect.NEW_NODES,
         reason="the lifecycle writes it on a new controller; the agent of one that runs keeps what it was started with",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog.facts import has_type
+from holdfast.catalog.facts import NEWER_TYPES, has_type
 from holdfast.validation.cfn_lint.alternatives import judge_in_depth
 from holdfast.validation.cfn_lint.left_out import (
     DESCRIPTION,
@@ -85,7 +85,9 @@ def _matches(template: Template, region: str | None) -> Iterator[Any]:
 def rules() -> Any:
     """Rules of cfn-lint alone: a check runs no code of the folder that it is started in."""
     import cfnlint.rules
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
+    PROVIDER_SCHEMA_MANAGER.load_registry_schemas(str(NEWER_TYPES))
     return cfnlint.rules.Rules.create_from_directory(str(Path(cfnlint.rules.__file__).parent))
 
 

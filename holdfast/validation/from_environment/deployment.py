@@ -19,6 +19,7 @@ from holdfast.validation.model import (
     AccountingDatabase,
     Cluster,
     Deployment,
+    Extension,
     Image,
     InstanceGroup,
     Network,
@@ -68,7 +69,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         images=_images(file),
         governance=reader.teams.governance(resource),
         node_pools=node_pools_of(file),
-        others=(*(() if file.eks is None else _admins(file.eks)), *_sessions(file)),
+        others=(*(() if file.eks is None else _admins(file.eks)), *_sessions(file), *_extensions(file)),
         file=environment_file(file, folder=folder),
     )
 
@@ -183,6 +184,11 @@ def _admins(eks: Settings) -> Any:
     if arns is UNRESOLVED:
         return ()
     return tuple(AccessEntry(path=f"{where}.{index}", type="STANDARD", principal=arn) for index, arn in enumerate(arns))
+
+
+def _extensions(file: Settings) -> tuple[Extension, ...]:
+    used = file.slurm is not None and file.slurm.observability_extension is True
+    return (Extension(path=file.slurm.at("observability_extension"), name="sagemaker-observability"),) if used else ()
 
 
 def _sessions(file: Settings) -> tuple[SessionDocument, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.catalog import CLUSTER
 from holdfast.validation.cloudformation import Graph, Order, Resource, Template, Values
 from holdfast.validation.model import App, Deployment, LogGroup
-from holdfast.validation.readers import DOCUMENT, ClusterReader, UpdateReader, session_documents
+from holdfast.validation.readers import DOCUMENT, ClusterReader, UpdateReader, extensions, session_documents
 from holdfast.validation.template_files import read_templates
 
 LOG_GROUP = "AWS::Logs::LogGroup"
@@ -48,7 +48,10 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: 
         governance=reader.teams.governance(resource),
         node_pools=reader.pools.node_pools(),
         alarm_names=UpdateReader(values).alarm_names(),
-        others=tuple(session_documents(values, values.graph.of_type(DOCUMENT))),
+        others=(
+            *session_documents(values, values.graph.of_type(DOCUMENT)),
+            *extensions(values, resource),
+        ),
         app=app,
     )
 

@@ -15,6 +15,7 @@ from holdfast.validation.model.deployment import (
 )
 from holdfast.validation.model.existing import BucketName, Choice, Existing, FileSystemId, Reference, Scripts
 from holdfast.validation.model.existing_facts import BucketFact, EksFact, ExistingFacts, RoleFact
+from holdfast.validation.model.extensions import Extension
 from holdfast.validation.model.facts import (
     AccountFacts,
     AccountSecurityGroup,
@@ -91,6 +92,7 @@ __all__ = [
     "EnvironmentFile",
     "Existing",
     "ExistingFacts",
+    "Extension",
     "FileSystemId",
     "Finding",
     "Governance",

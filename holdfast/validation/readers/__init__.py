@@ -2,6 +2,7 @@
 
 from holdfast.validation.readers.cluster import ClusterReader
 from holdfast.validation.readers.eks import CDK_EKS_CLUSTER
+from holdfast.validation.readers.extensions import extensions
 from holdfast.validation.readers.iam import RoleReader
 from holdfast.validation.readers.network import NetworkReader
 from holdfast.validation.readers.sessions import DOCUMENT, session_documents
@@ -14,5 +15,6 @@ __all__ = [
     "NetworkReader",
     "RoleReader",
     "UpdateReader",
+    "extensions",
     "session_documents",
 ]

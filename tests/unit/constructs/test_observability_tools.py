@@ -18,7 +18,9 @@ from holdfast_constructs import (
     AlertTopic,
     DataBucket,
     GrafanaWorkspace,
+    HyperPodCluster,
     MlflowApp,
+    ObservabilityExtension,
     PrometheusWorkspace,
     TensorBoardLogs,
 )
@@ -197,3 +199,20 @@ def test_cfn_lint_finds_nothing(template: assertions.Template) -> None:
     findings = lint(json.dumps(template.to_json()), config=ManualArgs(regions=["us-west-2"]))
 
     assert [str(finding) for finding in findings] == []
+
+
+@pytest.mark.parametrize(("workspace", "configuration"), [(True, "remote_write"), (False, "{}")])
+def test_the_extension_writes_to_the_workspace_or_to_cloudwatch(workspace: bool, configuration: str) -> None:
+    stack = cdk.Stack(cdk.App(), "Demo", env=cdk.Environment(account="111122223333", region="us-west-2"))
+    arn = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghij12"
+    ObservabilityExtension(
+        stack,
+        "Extension",
+        cluster=HyperPodCluster.from_cluster_arn(stack, "Cluster", cluster_arn=arn),
+        prometheus=PrometheusWorkspace(stack, "Prometheus", alias="demo") if workspace else None,
+    )
+    properties = only(assertions.Template.from_stack(stack), "AWS::SageMaker::Extension")
+
+    assert properties["ClusterArn"] == arn
+    assert properties["ExtensionName"] == "sagemaker-observability"
+    assert configuration in json.dumps(properties["ConfigurationValues"])

@@ -185,8 +185,14 @@ def answers(environment: Environment) -> ObservedCluster:
         associations=associations(environment),
         customer_keys=frozenset({KEY} if environment.encryption.kms_key == "create" else ()),
         files={"config.json": json.dumps(lifecycle_settings(environment))},
+        extensions=extensions(environment),
         **kubernetes(environment),
     )
+
+
+def extensions(environment: Environment) -> tuple[str, ...]:
+    used = environment.slurm is not None and environment.slurm.observability_extension
+    return ("sagemaker-observability",) if used else ()
 
 
 def lifecycle_settings(environment: Environment) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from holdfast.localcloud.aws.common import (
 )
 from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
 from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
+from holdfast.localcloud.aws.sagemaker.extensions import Extensions
 from holdfast.localcloud.aws.sagemaker.governance import Governance
 from holdfast.localcloud.aws.sagemaker.health_checks import HealthChecks
 from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
@@ -60,6 +61,7 @@ class SageMaker:
         "moves": NodeMoves,
         "mlflow": Mlflow,
         "governance": Governance,
+        "extensions": Extensions,
     }
 
     def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
@@ -75,6 +77,7 @@ class SageMaker:
         self.moves = NodeMoves(clusters=self._clusters, references=self._references)
         self.mlflow = Mlflow(client=client, account=account, region=region, lock=self._clusters.lock)
         self.governance = Governance(client=client, account=account, region=region, clusters=self._clusters)
+        self.extensions = Extensions(account=account, region=region, clusters=self._clusters)
         plane.join(self._clusters)
         if not plane.simulated:
             # The largest of all service models; whoever creates a cluster need not wait for it.
@@ -250,6 +253,7 @@ class SageMaker:
             "apps": self.mlflow.apps,
             "schedulers": self.governance.schedulers,
             "quotas": self.governance.quotas,
+            "extensions": self.extensions.records,
         }
 
     def _tagged(self, arn: str) -> dict[str, str]:

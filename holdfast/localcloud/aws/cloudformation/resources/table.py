@@ -110,6 +110,13 @@ HANDLERS: tuple[ResourceHandler, ...] = (
     sagemaker.HyperPodClusterHandler("AWS::SageMaker::Cluster", aliases=("ClusterName",)),
     sagemaker.GovernanceHandler("AWS::SageMaker::ClusterSchedulerConfig"),
     sagemaker.GovernanceHandler("AWS::SageMaker::ComputeQuota"),
+    GenericHandler(
+        "AWS::SageMaker::Extension",
+        create="CreateClusterExtension",
+        read="DescribeClusterExtension",
+        update="UpdateClusterExtension",
+        delete="DeleteClusterExtension",
+    ),
     GenericHandler("AWS::SageMaker::MlflowApp"),
     custom.AutoDeleteObjects(),
     custom.BucketDeployment(),

@@ -52,6 +52,7 @@ _USERS: dict[str, float] = {
     "AWS::SageMaker::Cluster": 900,
     "AWS::SageMaker::ClusterSchedulerConfig": 30,
     "AWS::SageMaker::ComputeQuota": 30,
+    "AWS::SageMaker::Extension": 180,
     "AWS::SageMaker::MlflowApp": 180,
 }
 
