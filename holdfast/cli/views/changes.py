@@ -25,7 +25,7 @@ def render_changes(stack_name: str, changes: "list[Change]", problems: "list[Gua
     elif blocked:
         parts.append(Text(f"{blocked} of {_counted(len(changes))} refused", style="bold red"))
     else:
-        parts.append(Text(f"{_counted(len(changes))}, ready to deploy", style="green"))
+        parts.append(Text(f"{_counted(len(changes))}, none refused; holdfast check judges the file", style="green"))
     return Group(*parts)
 
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from holdfast.catalog import bounds, instance_types, kubernetes_versions
 from holdfast.catalog.facts import REGION_NAME, ZONE_NAME, hyperpod_regions
 from holdfast.config.models.base import KnownValues
-from holdfast.config.refusals import Allowed, refused
+from holdfast.config.refusals import Allowed, in_letters_of, refused
 from holdfast_common import closest_word
 
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
@@ -50,12 +50,11 @@ def _own_tag(value: str) -> str:
     return value
 
 
-ClusterName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "frontier")]
-GroupName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "workers")]
-Partition = Annotated[str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "dev")]
-DatasetName = Annotated[
-    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "data", code="HF620")
-]
+_NAMED, _IN_LETTERS = Field(pattern=SERVICE_NAME, max_length=_NAME.most), in_letters_of(SERVICE_NAME)
+ClusterName = Annotated[str, _NAMED, Allowed(NAME_IN_WORDS, "frontier", _IN_LETTERS)]
+GroupName = Annotated[str, _NAMED, Allowed(NAME_IN_WORDS, "workers", _IN_LETTERS)]
+Partition = Annotated[str, _NAMED, Allowed(NAME_IN_WORDS, "dev", _IN_LETTERS)]
+DatasetName = Annotated[str, _NAMED, Allowed(NAME_IN_WORDS, "data", _IN_LETTERS, code="HF620")]
 WeeklyTime = Annotated[
     str,
     Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$"),
@@ -69,7 +68,7 @@ Region = Annotated[
     str,
     Field(pattern=f"^{REGION_NAME}$"),
     KnownValues(names=hyperpod_regions),
-    Allowed("the name of an AWS region", "us-west-2"),
+    Allowed("the name of an AWS region", "us-west-2", lambda value: closest_word(str(value), hyperpod_regions())),
 ]
 AvailabilityZone = Annotated[
     str,
@@ -149,11 +148,16 @@ KmsKeyArn = Annotated[
     Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[a-zA-Z0-9-]+$"),
     Allowed("the ARN of a KMS key", "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
 ]
+_BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"
+"""Amazon S3 user guide, "General purpose bucket naming rules"."""
 BucketName = Annotated[
     str,
-    # Amazon S3 user guide, "General purpose bucket naming rules"
-    Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"),
-    Allowed("the name of an S3 bucket: 3 to 63 lower-case letters, digits, '.' and '-'", "team-datasets"),
+    Field(pattern=_BUCKET),
+    Allowed(
+        "the name of an S3 bucket: 3 to 63 lower-case letters, digits, '.' and '-'",
+        "team-datasets",
+        in_letters_of(_BUCKET),
+    ),
 ]
 S3Uri = Annotated[
     str,

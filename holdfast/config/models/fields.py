@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from holdfast.catalog import bounds, steps
-from holdfast.config.refusals import Allowed, number_in_words, refused
+from holdfast.config.refusals import Allowed, in_letters_of, number_in_words, refused
 
 LUSTRE = "PERSISTENT_2"
 """The deployment type that Holdfast makes."""
@@ -57,7 +57,9 @@ def _capacity(value: int) -> int:
 
 
 def _capacity_above(value: object) -> int | None:
-    return _CAPACITY.step_above(value) if isinstance(value, int) and value > 0 else None
+    number = re.match(r"\d{1,9}", value) if isinstance(value, str) else None
+    capacity = int(number[0]) if number else value
+    return _CAPACITY.step_above(capacity) if isinstance(capacity, int) and capacity > 0 else None
 
 
 def _iops_above(value: object) -> int | None:
@@ -83,10 +85,15 @@ def _plain_path(value: object) -> str | None:
     return f"/{'/'.join(parts)}" if plain else None
 
 
+_NAME = r"^[a-z](-?[a-z0-9])*$"
 EnvironmentName = Annotated[
     str,
-    Field(pattern=r"^[a-z](-?[a-z0-9])*$", max_length=24),
-    Allowed("1 to 24 lower-case letters, digits and single hyphens, starting with a letter", "local"),
+    Field(pattern=_NAME, max_length=24),
+    Allowed(
+        "1 to 24 lower-case letters, digits and single hyphens, starting with a letter",
+        "local",
+        in_letters_of(_NAME, longest=24),
+    ),
 ]
 Cidr = Annotated[
     str,

@@ -54,7 +54,11 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     example = allowed.closest(value)
     if example is None:
         example = _as_text(document.written.get(location), allowed)
-    fix = _fix_of_amount(details, key) or f"write {_setting(key, allowed.example if example is None else example)}"
+    fix = _fix_of_amount(details, key) or (
+        f"write a value like {_setting(key, allowed.example)}"
+        if example is None and bare(_annotation(location)) is str
+        else f"write {_setting(key, allowed.example if example is None else example)}"
+    )
     given = _given(value, location, document)
     return document.problem(location, given=given, allowed=allowed.text, fix=fix, code=allowed.code)
 

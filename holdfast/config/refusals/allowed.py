@@ -23,6 +23,16 @@ def refused() -> PydanticCustomError:
     return PydanticCustomError("refused", "not allowed here")
 
 
+def in_letters_of(pattern: str, *, longest: int = 63) -> Callable[[object], str | None]:
+    """Return a ``closest`` that writes a name with hyphens, or also in lower case, if ``pattern`` then allows it."""
+
+    def closest(value: object) -> str | None:
+        name = re.sub(r"[_. ]+", "-", str(value).removeprefix("s3://").strip("/"))
+        return next((each for each in (name, name.lower()) if re.match(pattern, each) and len(each) <= longest), None)
+
+    return closest
+
+
 def number_in_words(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -89,7 +89,7 @@ def test_a_harmless_change_is_shown_with_its_reason(deployed: DeployedStack, tmp
     assert "cluster.node_recovery" in answer.stdout
     assert "in place" in answer.stdout
     assert "HyperPod heeds it from the next fault on" in answer.stdout
-    assert answer.stdout.endswith("1 change, ready to deploy\n")
+    assert answer.stdout.endswith("1 change, none refused; holdfast check judges the file\n")
 
 
 def test_a_refused_change_fails_and_says_what_to_do(deployed: DeployedStack, tmp_path: Path) -> None:

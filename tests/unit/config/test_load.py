@@ -224,14 +224,14 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "name: workers",
             "name: my_workers",
             'demo.yaml:13: cluster.instance_groups.1.name: got "my_workers"; allowed: 1 to 63 letters, digits and '
-            "hyphens, beginning and ending with a letter or digit; write name: workers",
+            "hyphens, beginning and ending with a letter or digit; write name: my-workers",
             id="name-with-underscore",
         ),
         pytest.param(
             "partition: dev",
             "partition: ml.p5.48xlarge",
             'demo.yaml:16: cluster.instance_groups.1.slurm.partition: got "ml.p5.48xlarge"; allowed: 1 to 63 '
-            "letters, digits and hyphens, beginning and ending with a letter or digit; write partition: dev",
+            "letters, digits and hyphens, beginning and ending with a letter or digit; write partition: ml-p5-48xlarge",
             id="partition-with-dots",
         ),
         pytest.param(
@@ -240,6 +240,19 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "demo.yaml:19: storage.lustre.capacity_gib: got 1300; allowed: 1200, or a multiple of 2400; "
             "write capacity_gib: 2400",
             id="capacity",
+        ),
+        pytest.param(
+            "capacity_gib: 1200",
+            "capacity_gib: 4800GiB",
+            'demo.yaml:19: storage.lustre.capacity_gib: got "4800GiB"; allowed: 1200, or a multiple of 2400; '
+            "write capacity_gib: 4800",
+            id="capacity-with-its-unit",
+        ),
+        pytest.param(
+            "region: us-west-2",
+            "region: us-west2",
+            'demo.yaml:3: region: got "us-west2"; allowed: the name of an AWS region; write region: us-west-2',
+            id="region-without-a-hyphen",
         ),
         pytest.param(
             "throughput_mbps_per_tib: 250",

@@ -184,7 +184,7 @@ def _capacity(governance: Governance, have: Mapping[str, int]) -> Iterator[Broke
                 parts[-1].at("accelerators") if parts else whole[-1].at("instance_count"),
                 f"{total} {what} of {kind} promised, of {unit * have[kind]}",
                 allowed=f"at most {unit * have[kind]} together",
-                fix="promise less, or let teams borrow",
+                fix="promise less",
             )
 
 

@@ -124,11 +124,14 @@ def two_zones(plane: EksControlPlane, deployment: Deployment) -> Iterator[Broken
     found = zones_of(subnets) if len(subnets) > 1 else []
     zones, unsaid = {zone for zone in found if zone is not None}, found.count(None)
     if len(zones) + unsaid < 2:
+        count = "1 subnet" if len(subnets) == 1 else f"{len(subnets)} subnets"
         yield refused(
             plane.vpc.at("subnets"),
-            f"subnets in {', '.join(sorted(zones))}" if zones else f"{len(subnets)} subnet",
+            f"subnets in {', '.join(sorted(zones))}" if zones else count,
             allowed="subnets in two zones",
-            fix="add a subnet in a second zone" if deployment.file is None else "name another zone here",
+            fix="name another zone here"
+            if deployment.file is not None and deployment.file.new_network
+            else "add subnets in two zones here",
         )
 
 

@@ -297,7 +297,9 @@ def zones_of_groups(file: EnvironmentFile, deployment: Deployment) -> Iterator[B
                 path,
                 zone,
                 allowed=", ".join(zones) or "none without network.availability_zone",
-                fix="add it to network.additional_availability_zones",
+                fix="give the group an override_vpc"
+                if file.existing_network
+                else "add it to network.additional_availability_zones",
             )
     for path in file.placed_twice:
         yield refused(path, "a zone, and override_vpc", allowed="one of them", fix="leave the zone out")
