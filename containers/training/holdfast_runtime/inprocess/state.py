@@ -20,6 +20,7 @@ from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.tensors import (
     MOST_BYTES,
     Stateful,
+    as_held,
     check_sendable,
     copy_of,
     keep_kinds,
@@ -563,6 +564,6 @@ def _is_large(value: Any) -> bool:
 
 
 def _load(item: Stateful, state: dict[str, Any]) -> None:
-    item.load_state_dict(state)
+    item.load_state_dict(as_held(state, item.state_dict()))
     if isinstance(item, torch.amp.GradScaler) and item.is_enabled():
         private.forget_unscaled(item)

@@ -113,6 +113,17 @@ def like(parameter: Tensor, part: Tensor) -> Tensor:
     )
 
 
+def as_held(state: Any, held: Any) -> Any:
+    """Return a state whose tensors are sharded as those that are held in the same places."""
+    if isinstance(state, Tensor):
+        return like(held, state) if isinstance(held, Tensor) else state
+    if isinstance(state, dict) and isinstance(held, dict):
+        return {key: as_held(item, held.get(key)) for key, item in state.items()}
+    if isinstance(state, list | tuple) and isinstance(held, list | tuple):
+        return type(state)(itertools.starmap(as_held, zip(state, [*held, *[None] * len(state)], strict=False)))
+    return state
+
+
 def check_sendable(name: str, item: Stateful) -> None:
     try:
         read_skeleton(flatten(item.state_dict()).skeleton_bytes)
