@@ -44,6 +44,7 @@ from holdfast_runtime.state import (
     Schedulers,
     StructureError,
     groups_of,
+    inner_optimizers,
     leaves,
     named,
     note_groups,
@@ -292,7 +293,8 @@ class TrainingState:
             notes.parameters = []
             self.put_back()
         self._notes = None
-        self.optimizer.state.clear()
+        for optimizer in (self.optimizer, *inner_optimizers(self.optimizer)):
+            optimizer.state.clear()
         for parameter in self.model.parameters():
             parameter.grad = None
 
@@ -425,7 +427,7 @@ class TrainingState:
 
     def _optimizer_tree(self) -> dict[str, Any]:
         tree: dict[str, Any] = self.optimizer.state_dict()
-        if self._received is None:
+        if self._received is None or inner_optimizers(self.optimizer):
             return tree
         numbered = enumerate(parameter for group in self.optimizer.param_groups for parameter in group["params"])
         moments = self._received.moments

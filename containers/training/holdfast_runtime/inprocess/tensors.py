@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.reduction import packed, unpack
-from holdfast_runtime.state import Path, copy_into
+from holdfast_runtime.state import Path, copy_into, inner_optimizers
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 MOST_BYTES = 1 << 20
@@ -89,10 +89,12 @@ def keep_kinds(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str,
     What was sent is what a rank holds; beside a sharded parameter it is sharded as that.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    holders = [optimizer, *inner_optimizers(optimizer)]
     for number, values in sent.items():
-        own, parameter = optimizer.state[parameters[number]], parameters[number]
-        for name, value in values.items():
-            if isinstance(value, Tensor):
+        parameter = parameters[number]
+        for (name, value), holder in itertools.product(values.items(), holders):
+            own = holder.state.get(parameter, {})
+            if isinstance(value, Tensor) and name in own:
                 kept = value.to(own[name].device) if own[name].dtype != value.dtype else own[name]
                 own[name] = like(parameter, kept)
 
