@@ -28,7 +28,7 @@ from holdfast_runtime.sharded import (
     survival_asked,
 )
 from holdfast_runtime.snapshots import Checkpoints
-from holdfast_runtime.state import AnyGenerator, inner_optimizer
+from holdfast_runtime.state import AnyGenerator, inner_optimizers
 
 _COUNTS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Variables with the number of processes that torchrun, mpirun and srun have started."""
@@ -177,7 +177,7 @@ def _check_steps(state: TrainingState) -> None:
 
 def _check_parts(optimizer: torch.optim.Optimizer, *, sharded: bool) -> None:
     """Raise UnsupportedError for an optimizer around another one, of whose state a newcomer would get nothing."""
-    inner = inner_optimizer(optimizer)
+    inner = next(iter(inner_optimizers(optimizer)), None)
     name, has_own = type(optimizer).__name__, type(optimizer).state_dict is not torch.optim.Optimizer.state_dict
     if inner is not None and sharded:
         raise UnsupportedError(

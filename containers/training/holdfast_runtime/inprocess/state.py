@@ -20,6 +20,7 @@ from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.tensors import (
     MOST_BYTES,
     Stateful,
+    as_held,
     check_sendable,
     copy_of,
     keep_kinds,
@@ -43,6 +44,7 @@ from holdfast_runtime.state import (
     Schedulers,
     StructureError,
     groups_of,
+    inner_optimizers,
     leaves,
     named,
     note_groups,
@@ -291,7 +293,8 @@ class TrainingState:
             notes.parameters = []
             self.put_back()
         self._notes = None
-        self.optimizer.state.clear()
+        for optimizer in (self.optimizer, *inner_optimizers(self.optimizer)):
+            optimizer.state.clear()
         for parameter in self.model.parameters():
             parameter.grad = None
 
@@ -424,7 +427,7 @@ class TrainingState:
 
     def _optimizer_tree(self) -> dict[str, Any]:
         tree: dict[str, Any] = self.optimizer.state_dict()
-        if self._received is None:
+        if self._received is None or inner_optimizers(self.optimizer):
             return tree
         numbered = enumerate(parameter for group in self.optimizer.param_groups for parameter in group["params"])
         moments = self._received.moments
@@ -563,6 +566,6 @@ def _is_large(value: Any) -> bool:
 
 
 def _load(item: Stateful, state: dict[str, Any]) -> None:
-    item.load_state_dict(state)
+    item.load_state_dict(as_held(state, item.state_dict()))
     if isinstance(item, torch.amp.GradScaler) and item.is_enabled():
         private.forget_unscaled(item)

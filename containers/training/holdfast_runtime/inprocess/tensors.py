@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.reduction import packed, unpack
-from holdfast_runtime.state import Path, copy_into
+from holdfast_runtime.state import Path, copy_into, inner_optimizers
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 MOST_BYTES = 1 << 20
@@ -89,10 +89,12 @@ def keep_kinds(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str,
     What was sent is what a rank holds; beside a sharded parameter it is sharded as that.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    holders = [optimizer, *inner_optimizers(optimizer)]
     for number, values in sent.items():
-        own, parameter = optimizer.state[parameters[number]], parameters[number]
-        for name, value in values.items():
-            if isinstance(value, Tensor):
+        parameter = parameters[number]
+        for (name, value), holder in itertools.product(values.items(), holders):
+            own = holder.state.get(parameter, {})
+            if isinstance(value, Tensor) and name in own:
                 kept = value.to(own[name].device) if own[name].dtype != value.dtype else own[name]
                 own[name] = like(parameter, kept)
 
@@ -111,6 +113,17 @@ def like(parameter: Tensor, part: Tensor) -> Tensor:
         shape=parameter.shape,
         stride=parameter.stride(),
     )
+
+
+def as_held(state: Any, held: Any) -> Any:
+    """Return a state whose tensors are sharded as those that are held in the same places."""
+    if isinstance(state, Tensor):
+        return like(held, state) if isinstance(held, Tensor) else state
+    if isinstance(state, dict) and isinstance(held, dict):
+        return {key: as_held(item, held.get(key)) for key, item in state.items()}
+    if isinstance(state, list | tuple) and isinstance(held, list | tuple):
+        return type(state)(itertools.starmap(as_held, zip(state, [*held, *[None] * len(state)], strict=False)))
+    return state
 
 
 def check_sendable(name: str, item: Stateful) -> None:

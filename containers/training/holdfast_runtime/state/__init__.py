@@ -10,7 +10,7 @@ from holdfast_runtime.state.generators import AnyGenerator, GeneratorState, rand
 from holdfast_runtime.state.groups import Noted, groups_of, note_groups, put_groups, restore_groups
 from holdfast_runtime.state.hooks import before_forward, before_step
 from holdfast_runtime.state.modules import ModelNotes, ModelReader, ModuleState, StructureError, put_buffers
-from holdfast_runtime.state.optimizers import OptimizerAttributes, inner_optimizer
+from holdfast_runtime.state.optimizers import OptimizerAttributes, inner_optimizers
 from holdfast_runtime.state.schedulers import Schedulers
 from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
 from holdfast_runtime.state.values import (
@@ -45,7 +45,7 @@ __all__ = [
     "copy_into",
     "generator_state",
     "groups_of",
-    "inner_optimizer",
+    "inner_optimizers",
     "leaves",
     "named",
     "note_groups",

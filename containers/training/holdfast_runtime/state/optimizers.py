@@ -1,6 +1,7 @@
 """Attributes of an optimizer that torch does not have, such as a count of its steps."""
 
 import contextlib
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,10 +55,8 @@ class OptimizerAttributes:
         return found
 
 
-def inner_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer | None:
-    """Return an optimizer that this one holds, with state of its own; None where there is none."""
-    for value in vars(optimizer).values():
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(item, torch.optim.Optimizer) and item.state is not optimizer.state:
-                return item
-    return None
+def inner_optimizers(optimizer: torch.optim.Optimizer) -> list[torch.optim.Optimizer]:
+    """Return the optimizers that this one holds, with state of their own."""
+    values = (value if isinstance(value, list | tuple) else [value] for value in vars(optimizer).values())
+    items = itertools.chain.from_iterable(values)
+    return [item for item in items if isinstance(item, torch.optim.Optimizer) and item.state is not optimizer.state]

@@ -1,6 +1,7 @@
 """The part of a sharded model that a rank has, sent to one that has the same part. Torch's fake backend."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -57,6 +58,47 @@ def test_a_twin_s_part_is_taken_over_with_its_moments_and_its_step(group: Group,
     for parameter in receiver.model.parameters():
         parameter.grad = torch.ones_like(parameter)
     receiver.optimizer.step()
+
+
+class Average:
+    """A moving average of the parameters, kept as torch clones them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.shadow = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        for name, parameter in model.named_parameters():
+            self.shadow[name].lerp_(parameter, 0.5)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"shadow": self.shadow}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.shadow = state["shadow"]
+
+
+@pytest.mark.parametrize("by", ["a repeated step", "a newcomer"])
+def test_sharded_tensors_in_an_added_state_come_back_as_sharded_tensors(group: Group, by: str) -> None:
+    group.open_alone(rank=2, world_size=4)
+    one, other = made(updates=1), made(updates=2)
+    averages = [Average(one.model), Average(other.model)]
+    for state, average in zip((one, other), averages, strict=True):
+        state.added["average"] = average
+    before = [local(part).clone() for part in averages[0].shadow.values()]
+
+    if by == "a newcomer":
+        other.load(one.flat())
+        other.reach_boundary()
+    else:
+        one.begin(0)
+        averages[0].update(one.model)
+        one.put_back()
+    got = averages[1 if by == "a newcomer" else 0]
+
+    assert all(map(torch.equal, before, map(local, got.shadow.values())))
+    assert {type(part) for part in got.shadow.values()} == {DTensor}
+    got.update(one.model)
 
 
 @pytest.mark.parametrize(

@@ -132,10 +132,13 @@ class Forker:
             process = subprocess.Popen([*command, *self._preload], pass_fds=[theirs.fileno()])
         self._process = process
         ours.settimeout(0)
+        answer, end_s = b"", self._answer_s
         try:
             answer = await asyncio.wait_for(self._loop.sock_recv(ours, 64), self._start_s)
-        except (asyncio.TimeoutError, OSError):
-            answer = b""
+        except asyncio.TimeoutError:
+            end_s = 0.0
+        except OSError:
+            pass
         if answer == b"ready":
             ours.settimeout(self._answer_s)
             self._line = ours
@@ -144,7 +147,7 @@ class Forker:
             return
         ours.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.5)
+            await self._loop.run_in_executor(None, process.wait, end_s)
         code = process.poll()
         self._drop()
         if last or code is None or code >= 0:

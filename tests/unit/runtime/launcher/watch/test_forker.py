@@ -218,3 +218,18 @@ def test_modules_that_cannot_be_imported_are_told_with_what_to_do(tmp_path: Path
 
     with pytest.raises(ForkError, match="importing no_such_module ended with exit code 1; see the lines above"):
         run(lambda: Forks(tmp_path, preload=("no_such_module",)), test)
+
+
+def test_a_failed_import_is_told_as_that_where_its_process_ends_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "late.py").write_text(
+        "import os, sys, time\nos.close(int(sys.argv[1]))\ntime.sleep(0.7)\nraise ImportError\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+
+    async def test(_forks: Forks) -> None:
+        raise AssertionError("it is not ready")
+
+    with pytest.raises(ForkError, match="importing late ended with exit code 1; see the lines above"):
+        run(lambda: Forks(tmp_path, preload=("late",)), test)
