@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes_schemas import MINORS, complaints
-from operated_jobs import job, manifest
+from operated_jobs import POD_SPEC, job, manifest
 
 from holdfast_operator.decisions import NodeFacts
 from holdfast_operator.jobs import mistakes, read_job
@@ -47,6 +47,29 @@ def test_the_launcher_reads_size_place_and_name_from_the_pods_variables(monkeypa
     assert (options.nodes, options.spare_nodes, options.processes, options.sizes) == (6, 1, 8, (3, 5))
     assert (options.node_rank, options.run_id, options.on_sigterm) == (4, "night", "leave")
     assert options.peers.known[0][0] == "night-0.night.team.svc.cluster.local"
+
+
+@pytest.mark.parametrize("given", [{}, {"dnsPolicy": "ClusterFirst"}])
+def test_launchers_in_the_nodes_network_find_each_other_by_the_names_of_their_pods(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, the host name is the node's, and a cluster's names have to be asked for (Kubernetes, "Pod's DNS Policy")."""
+    monkeypatch.setattr("socket.getfqdn", lambda name="": "ip-10-1-0-7.ec2.internal")
+    pod = pod_of(job(template={"spec": {**POD_SPEC, "hostNetwork": True, **given}}), 1)
+    peers = parse_options(["train.py"], {**variables(pod), "HOLDFAST_TOKEN": "t"}).peers
+    assert pod["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
+    assert (peers.node_rank, peers.known[0][0]) == (1, "night-0.night.team.svc")
+    other = pod_of(job(template={"spec": {**POD_SPEC, "hostNetwork": True, "dnsPolicy": "None"}}), 1)
+    assert other["spec"]["dnsPolicy"] == "None"
+
+
+def test_scripts_get_the_size_by_the_variables_of_aws_s_operator() -> None:
+    """NNODES and NPROC_PER_NODE: developer guide, "Using the training operator", sample docker configuration."""
+    of = job(nodes={"size": 3, "spares": 1}, processesPerNode=8)
+    assert {name: variables(pod_of(of, 0)).get(name) for name in ("NNODES", "NPROC_PER_NODE")} == {
+        "NNODES": "3",
+        "NPROC_PER_NODE": "8",
+    }
 
 
 def test_the_users_fields_stay_and_ours_are_added() -> None:

@@ -130,8 +130,6 @@ def _template(template: Mapping[str, Any]) -> Iterator[str]:
     first, at = containers[0], f"{path}.spec.containers[0]"
     if not isinstance(first.get("image"), str) or not first["image"]:
         yield f"{at}.image: got {shown(first.get('image'))}; allowed: the name of an image"
-    if not first.get("args") and not first.get("command"):
-        yield f"{at}: got neither args nor command; allowed: args with the program, such as [train.py]"
     variables = first.get("env") or ()
     for name in sorted(OWN_VARIABLES & {one.get("name") for one in variables if isinstance(one, dict)}):
         yield f"{at}.env: got {name}; leave it out, the operator sets it"
