@@ -164,6 +164,14 @@ def test_a_pod_that_failed_has_exit_code_reason_and_last_lines_of_its_launcher()
     assert observed(phase="Failed", reason="Evicted").reason == "Evicted"
 
 
+@pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (137, "Failed")])
+def test_a_launcher_that_has_ended_beside_a_sidecar_that_runs_has_ended(code: int, phase: str) -> None:
+    end = {"exitCode": code, "finishedAt": "1970-01-01T00:16:40Z"}
+    states = [{"name": "train", "state": {"terminated": end}}, {"name": "sidecar", "state": {"running": {}}}]
+    found = observed(phase="Running", containerStatuses=states)
+    assert (found.phase, found.lingers, found.runs) == (phase, True, False)
+
+
 QUEUE = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "high"}
 
 

@@ -30,13 +30,18 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     state = _state(pod, spec["containers"][0]["name"])
     ended, running, waiting = (state.get(name) or {} for name in ("terminated", "running", "waiting"))
-    why = _unscheduled(status)
+    why, phase = _unscheduled(status), status.get("phase", "Pending")
+    # A container beside the launcher's keeps a pod running; restartPolicy Never starts the launcher's no more.
+    lingers = phase == "Running" and "finishedAt" in ended
+    if lingers:
+        phase = "Failed" if ended.get("exitCode") else "Succeeded"
     if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
         why = _reason(waiting)
     return PodFacts(
         index=index_of(pod),
         uid=metadata["uid"],
-        phase=status.get("phase", "Pending"),
+        phase=phase,
+        lingers=lingers,
         shape=(metadata.get("annotations") or {}).get(SHAPE_ANNOTATION, ""),
         node=spec.get("nodeName") or "",
         is_deleted=bool(metadata.get("deletionTimestamp")),
