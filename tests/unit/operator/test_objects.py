@@ -172,6 +172,15 @@ def test_a_launcher_that_has_ended_beside_a_sidecar_that_runs_has_ended(code: in
     assert (found.phase, found.lingers, found.runs) == (phase, True, False)
 
 
+def test_a_launcher_whose_shell_ends_with_the_code_of_tee_has_failed_by_its_own_last_words() -> None:
+    end = {"exitCode": 0, "message": "the job ends: rank 0 of node 1 raised ValueError: nan in step 7\n"}
+    found = observed(phase="Succeeded", containerStatuses=[{"name": "train", "state": {"terminated": end}}])
+    assert (found.phase, found.exit_code) == ("Failed", 1)
+    end = {"exitCode": 0, "message": 'holdfast_step{node="0"} 7\n'}
+    found = observed(phase="Succeeded", containerStatuses=[{"name": "train", "state": {"terminated": end}}])
+    assert (found.phase, found.exit_code) == ("Succeeded", 0)
+
+
 QUEUE = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "high"}
 
 
