@@ -53,7 +53,7 @@ def test_the_launcher_reads_size_place_and_name_from_the_pods_variables(monkeypa
 def test_launchers_in_the_nodes_network_find_each_other_by_the_names_of_their_pods(
     given: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There, the host name is the node's, and a cluster's names have to be asked for (Kubernetes, "Pod's DNS Policy")."""
+    """There, host name and name servers are the node's (Kubernetes, "Pod's DNS Policy")."""
     monkeypatch.setattr("socket.getfqdn", lambda name="": "ip-10-1-0-7.ec2.internal")
     pod = pod_of(job(template={"spec": {**POD_SPEC, "hostNetwork": True, **given}}), 1)
     peers = parse_options(["train.py"], {**variables(pod), "HOLDFAST_TOKEN": "t"}).peers

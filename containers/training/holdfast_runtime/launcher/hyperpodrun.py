@@ -25,7 +25,7 @@ WITHOUT_EFFECT = (
 """No port is open, output is the pod's log, where log rules look for it, and the operator counts restarts."""
 SWITCHES_WITHOUT_EFFECT = ("inprocess-restart", "run-path", "standalone", "virtual-local-rank")
 SHORT = {"redirects": ("-r", "--redirect"), "tee": ("-t",)}
-"""Other forms of torchrun's flags. No abbreviations but AWS's own, since they would be looked for in the program's too."""
+"""Other forms of torchrun's flags; no abbreviation but AWS's own, since argparse checks the program's flags too."""
 BY_DEVICES = ("auto", "gpu", "cpu")
 
 

@@ -2,8 +2,8 @@
 Manifests as an older API server takes them. Pure.
 
 Versions: kubernetes.io, "Feature Gates (removed)" for IndexedJob (on since 1.22), and "Deprecated API Migration Guide"
-for CronJob, PodDisruptionBudget and HorizontalPodAutoscaler, read on 2026-11-30. Server-side apply of 1.20 requires the protocol
-of a Service's port, which is TCP by default (seen with v1.20.2).
+for the kinds of ``_MOVED``, read on 2026-11-30. Server-side apply of 1.20 requires the protocol of a Service's port,
+which is TCP by default (seen with v1.20.2).
 """
 
 import copy
