@@ -101,8 +101,9 @@ def _sizes(nodes: Mapping[str, Any], *, least: int, most: int) -> Iterator[str]:
         yield f"{path}.spares: got {spares}; allowed: 0 to {most - 1}, fewer than nodes"
     quorum = (most + spares) // 2 + 1
     if least + spares < quorum:
+        smallest = "sizes" if nodes.get("sizes") else "min"
         yield (
-            f"{path}.min: got {least} with max {most} and spares {spares}; allowed: {quorum - spares} to {most}, since "
+            f"{path}.{smallest}: got {least} with max {most} and spares {spares}; allowed: {quorum - spares} to {most}, since "
             f"fewer than {quorum} of {most + spares} launchers are no majority"
         )
 
