@@ -59,6 +59,17 @@ def test_a_script_that_always_fails_ends_the_job_after_the_allowed_restarts(laun
     assert "it ended with exit code 3; --max-restarts allows 2 without progress in between" in said
 
 
+def test_why_a_job_ended_is_in_the_kubelets_file_for_shells_that_swallow_the_exit_code(
+    launchers: Launchers, tmp_path: Path
+) -> None:
+    launcher = launchers.plain("die", "--max-restarts", "0", "--metrics-file", str(tmp_path / "last"))
+
+    _, said = launcher.communicate(timeout=30)
+
+    assert said.strip().endswith(last := (tmp_path / "last").read_text().strip())
+    assert last.startswith("the job ends: rank ")
+
+
 def test_an_error_in_the_code_of_a_script_ends_the_job_in_its_first_generation(launchers: Launchers) -> None:
     launcher = launchers.plain("misspelled", "--nproc-per-node", "2")
 

@@ -106,7 +106,10 @@ def job_of(objects: Sequence[Object]) -> JobName:
     found = next((one for one in objects if any(pod_specs(one))), None)
     if found is None:
         kinds = ", ".join(sorted({one["kind"] for one in objects}))
-        raise ManifestError(f"none of its objects has pods ({kinds}); allowed: at least one, such as a Job")
+        raise ManifestError(
+            f"none of its objects has a pod template ({kinds}); allowed: at least one that has, such as a Job; apply "
+            "others with: kubectl apply -f"
+        )
     return job_name_of(found)
 
 

@@ -69,8 +69,9 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
         client = sign_in(context).client
         version = _version(client)
         objects = [_for_version(one, version) for one in given]
+        served = _ServedKinds(client, version)
         if context.session.cloud == "embedded":
-            _check_served(client, objects)
+            _check_served(client, objects, served)
         _make_room(context, job)
         own = beside(objects, job)
         made: list[Object] = []
@@ -84,7 +85,7 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
             made.append(_files(job, file.parent.resolve(), always=file.name))
         elif submission is not None:
             raise CommandError(f"got --submission, and no pod of {file} takes its Secret {job.name}")
-        _apply(client, [*made, *objects], version=version)
+        _apply(client, [*made, *objects], served=served, version=version)
         progress.update(f"{len(objects)} objects of job {job}")
     record_event(context, kind=kinds.JOB_SUBMITTED, job=str(job))
     return str(job)
@@ -150,8 +151,9 @@ def _text(folder: JobFolder, entry: Entry) -> str:
 class _ServedKinds:
     """Kinds of the cluster, each API version requested once."""
 
-    def __init__(self, client: KubernetesClient) -> None:
+    def __init__(self, client: KubernetesClient, version: str) -> None:
         self._client = client
+        self._allowed = f"allowed: kinds of Kubernetes {version}, such as Job, and of operators that are installed"
         self._versions: dict[str, dict[str, Resource]] = {}
 
     def resource(self, thing: Object) -> Resource:
@@ -165,26 +167,26 @@ class _ServedKinds:
             except KubernetesError as error:
                 if error.code != 404:
                     raise CommandError(f"{what} was refused: {error}", exit_code=1) from None
-                raise CommandError(f"{what} was refused: this cluster has no {version}; {_RUNS}", exit_code=1) from None
+                why = f"{what} was refused: this cluster has no {version}; {self._allowed}"
+                raise CommandError(why, exit_code=1) from None
         found = self._versions[version].get(kind)
         if found is None:
-            raise CommandError(f"{what} was refused: this cluster has no {kind} in {version}; {_RUNS}", exit_code=1)
+            why = f"{what} was refused: this cluster has no {kind} in {version}; {self._allowed}"
+            raise CommandError(why, exit_code=1)
         return found
 
 
 _UNDECLARED = "not declared in schema"
-_RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are installed"
 
 
-def _check_served(client: KubernetesClient, objects: Sequence[Object]) -> None:
-    """Refuse a job whose controller does not run, before anything is applied. Raises: CommandError."""
-    defined = any(one["kind"] == "CustomResourceDefinition" for one in objects)
-    served, rights = _ServedKinds(client), None
+def _check_served(client: KubernetesClient, objects: Sequence[Object], served: _ServedKinds) -> None:
+    """Refuse kinds that do not exist or have no controller, before anything is applied. Raises: CommandError."""
+    if any(one["kind"] == "CustomResourceDefinition" for one in objects):
+        return
+    rights = None
     for one in objects:
-        if defined or not any(pod_specs(one)):
-            continue
         resource = served.resource(one)
-        if not is_defined(resource):
+        if not is_defined(resource) or not any(pod_specs(one)):
             continue
         try:
             rights = rights or _rights(client)
@@ -208,8 +210,7 @@ def _rights(client: KubernetesClient) -> Rights:
     )
 
 
-def _apply(client: KubernetesClient, objects: Sequence[Object], *, version: str) -> None:
-    served = _ServedKinds(client)
+def _apply(client: KubernetesClient, objects: Sequence[Object], *, served: _ServedKinds, version: str) -> None:
     for one in objects:
         metadata = one["metadata"]
         resource = served.resource(one)

@@ -190,6 +190,14 @@ def test_a_pod_that_does_not_end_with_its_job_is_deleted() -> None:
     assert short(decided(job(status=status), there).actions) == ["delete 1", "delete 2"]
 
 
+def test_a_pod_that_a_sidecar_keeps_on_its_node_is_deleted_with_its_jobs_end() -> None:
+    there = pods(job(), *(ended(job(), index, 0, lingers=index == 1) for index in range(4)))
+    found = decided(job(status=START), there)
+    assert (found.status.state, found.actions) == ("Complete", ())
+    status = {"conditions": [{"type": "Complete", "status": "True"}], "completionTime": "1970-01-01T00:15:00Z"}
+    assert short(decided(job(status=status), there).actions) == ["delete 1"]
+
+
 def test_an_ended_job_is_deleted_after_its_time() -> None:
     status = {"conditions": [{"type": "Complete", "status": "True"}], "completionTime": "1970-01-01T00:15:00Z"}
     assert decided(job(status=status, ttlSecondsAfterFinished=101), []).actions == ()

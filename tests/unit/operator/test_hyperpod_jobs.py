@@ -116,6 +116,10 @@ def test_ranks_per_node_come_from_the_text_or_from_the_container_s_devices(
             "spec.elasticPolicy.minReplicas: got 1 with max 8 and spares 0; allowed: 5 to 8",
         ),
         (
+            hyperpod_job(elasticPolicy={"minReplicas": 1, "maxReplicas": 8, "replicaDiscreteValues": [2, 8]}),
+            "spec.elasticPolicy.replicaDiscreteValues: got 2 with max 8 and spares 0; allowed: 5 to 8",
+        ),
+        (
             hyperpod_job(elasticPolicy={"minReplicas": 3, "maxReplicas": 4}),
             "spec.replicaSpecs[0].replicas: got 2; allowed: 3, 4",
         ),
@@ -166,7 +170,6 @@ def test_all_mistakes_are_found_at_once_and_each_of_them_once() -> None:
     assert sorted(line.partition(": ")[0] for line in found) == [
         "metadata.name and spec.replicaSpecs[0].name",
         "spec.elasticPolicy",
-        "spec.elasticPolicy.minReplicas",
         "spec.elasticPolicy.replicaDiscreteValues",
         "spec.nprocPerNode",
         "spec.replicaSpecs[0].maxReplicas",

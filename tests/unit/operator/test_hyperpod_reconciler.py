@@ -135,6 +135,17 @@ def test_the_state_of_the_holdfast_job_is_shown(world: World) -> None:
     assert (failed["type"], failed["status"], failed["message"]) == ("Failed", "True", "m")
 
 
+def test_a_job_that_has_ended_does_not_run_again_when_its_holdfast_job_is_deleted(world: World) -> None:
+    world.create()
+    world.passes()
+    world.ends()
+    world.passes()
+    del world.api.objects[f"{OURS}/llama-pods"]
+    world.passes()
+    assert f"{OURS}/llama-pods" not in world.api.objects
+    assert world.job["status"]["conditions"][-1]["type"] == "Complete"
+
+
 @pytest.mark.parametrize(("policy", "left"), [("All", []), ("OnlyComplete", ["1"]), ("None", ["0", "1"])])
 def test_ended_pods_are_removed_as_the_policy_has_it(world: World, policy: str, left: list[str]) -> None:
     world.create(policy={"cleanPodPolicy": policy})

@@ -67,6 +67,10 @@ def test_each_mistake_names_the_field_and_what_is_allowed(spec: dict[str, Any], 
     assert any(words in one for one in found(**spec)), found(**spec)
 
 
+def test_an_image_may_start_its_program_itself() -> None:
+    assert found(template={"spec": {"containers": [{"name": "t", "image": "i"}]}}) == []
+
+
 def test_variables_of_the_operator_are_not_the_users() -> None:
     variables = [{"name": "PET_NNODES", "value": "2"}, {"name": "HOLDFAST_SUBMISSION", "value": "mine"}]
     template = {"spec": {"containers": [{"image": "i", "args": ["t"], "env": variables}]}}

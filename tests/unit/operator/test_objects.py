@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes_schemas import MINORS, complaints
-from operated_jobs import job, manifest
+from operated_jobs import POD_SPEC, job, manifest
 
 from holdfast_operator.decisions import NodeFacts
 from holdfast_operator.jobs import mistakes, read_job
@@ -47,6 +47,29 @@ def test_the_launcher_reads_size_place_and_name_from_the_pods_variables(monkeypa
     assert (options.nodes, options.spare_nodes, options.processes, options.sizes) == (6, 1, 8, (3, 5))
     assert (options.node_rank, options.run_id, options.on_sigterm) == (4, "night", "leave")
     assert options.peers.known[0][0] == "night-0.night.team.svc.cluster.local"
+
+
+@pytest.mark.parametrize("given", [{}, {"dnsPolicy": "ClusterFirst"}])
+def test_launchers_in_the_nodes_network_find_each_other_by_the_names_of_their_pods(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, host name and name servers are the node's (Kubernetes, "Pod's DNS Policy")."""
+    monkeypatch.setattr("socket.getfqdn", lambda name="": "ip-10-1-0-7.ec2.internal")
+    pod = pod_of(job(template={"spec": {**POD_SPEC, "hostNetwork": True, **given}}), 1)
+    peers = parse_options(["train.py"], {**variables(pod), "HOLDFAST_TOKEN": "t"}).peers
+    assert pod["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
+    assert (peers.node_rank, peers.known[0][0]) == (1, "night-0.night.team.svc")
+    other = pod_of(job(template={"spec": {**POD_SPEC, "hostNetwork": True, "dnsPolicy": "None"}}), 1)
+    assert other["spec"]["dnsPolicy"] == "None"
+
+
+def test_scripts_get_the_size_by_the_variables_of_aws_s_operator() -> None:
+    """NNODES and NPROC_PER_NODE: developer guide, "Using the training operator", sample docker configuration."""
+    of = job(nodes={"size": 3, "spares": 1}, processesPerNode=8)
+    assert {name: variables(pod_of(of, 0)).get(name) for name in ("NNODES", "NPROC_PER_NODE")} == {
+        "NNODES": "3",
+        "NPROC_PER_NODE": "8",
+    }
 
 
 def test_the_users_fields_stay_and_ours_are_added() -> None:
@@ -139,6 +162,23 @@ def test_a_pod_that_failed_has_exit_code_reason_and_last_lines_of_its_launcher()
     init = [{"name": "first", "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}]
     assert observed(phase="Failed", initContainerStatuses=init).exit_code == 3
     assert observed(phase="Failed", reason="Evicted").reason == "Evicted"
+
+
+@pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (137, "Failed")])
+def test_a_launcher_that_has_ended_beside_a_sidecar_that_runs_has_ended(code: int, phase: str) -> None:
+    end = {"exitCode": code, "finishedAt": "1970-01-01T00:16:40Z"}
+    states = [{"name": "train", "state": {"terminated": end}}, {"name": "sidecar", "state": {"running": {}}}]
+    found = observed(phase="Running", containerStatuses=states)
+    assert (found.phase, found.lingers, found.runs) == (phase, True, False)
+
+
+def test_a_launcher_whose_shell_ends_with_the_code_of_tee_has_failed_by_its_own_last_words() -> None:
+    end = {"exitCode": 0, "message": "the job ends: rank 0 of node 1 raised ValueError: nan in step 7\n"}
+    found = observed(phase="Succeeded", containerStatuses=[{"name": "train", "state": {"terminated": end}}])
+    assert (found.phase, found.exit_code) == ("Failed", 1)
+    end = {"exitCode": 0, "message": 'holdfast_step{node="0"} 7\n'}
+    found = observed(phase="Succeeded", containerStatuses=[{"name": "train", "state": {"terminated": end}}])
+    assert (found.phase, found.exit_code) == ("Succeeded", 0)
 
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "high"}

@@ -2,11 +2,12 @@
 
 from holdfast_operator.decisions.actions import Action, CreatePod, Decision, DeleteJob, DeletePod
 from holdfast_operator.decisions.decide import decide
-from holdfast_operator.decisions.evidence import failure_of, repeats, stop_of
+from holdfast_operator.decisions.evidence import STOPPED, failure_of, repeats, stop_of, stops
 from holdfast_operator.decisions.facts import SCHEDULABLE, NodeFacts, PodFacts
 
 __all__ = [
     "SCHEDULABLE",
+    "STOPPED",
     "Action",
     "CreatePod",
     "Decision",
@@ -18,4 +19,5 @@ __all__ = [
     "failure_of",
     "repeats",
     "stop_of",
+    "stops",
 ]

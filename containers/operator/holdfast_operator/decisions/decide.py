@@ -88,7 +88,7 @@ def _after_end(job: Job, status: Status, pods: Sequence[PodFacts], *, now_s: flo
     """Delete pods that still run, and the job after its time; ended pods are kept for their logs, outside of queues."""
     if job.ttl_s is not None and status.completed_s is not None and now_s >= status.completed_s + job.ttl_s:
         return Decision(status=status, actions=(DeleteJob(why=f"it ended {job.ttl_s:g} s ago"),))
-    left = [pod for pod in pods if job.queue or pod.phase in ("Pending", "Running")]
+    left = [pod for pod in pods if job.queue or pod.lingers or pod.phase in ("Pending", "Running")]
     return Decision(status=status, actions=_deleted(left, why="the job has ended"))
 
 

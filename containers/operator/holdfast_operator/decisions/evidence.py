@@ -29,6 +29,11 @@ class Failure:
     what: str
 
 
+def stops(message: str) -> bool:
+    """Return True for a launcher's last words where the job ended by its decision."""
+    return _END.match(message) is not None
+
+
 def failure_of(pod: PodFacts, nodes: Mapping[str, NodeFacts]) -> Failure:
     node = nodes.get(pod.node)
     code = pod.exit_code

@@ -10,6 +10,9 @@ class PodFacts:
     """Node rank of its launcher."""
     uid: str
     phase: str
+    """Kubernetes' phase, and the launcher's end where other containers still run."""
+    lingers: bool = False
+    """The launcher has ended and other containers still run."""
     shape: str = ""
     """Of the job when the pod was created."""
     node: str = ""

@@ -72,6 +72,8 @@ class HyperPodReconciler:
         if child is not None and owner_uid(child) != metadata["uid"]:
             mistakes, child = [_name_taken(manifest)], None
         if not mistakes and child is None:
+            if (manifest.get("status") or {}).get("completionTime"):
+                return  # its HoldfastJob was deleted after the end; another one would run it again
             mistakes = self._create(manifest)
         elif child is not None:
             self._mirror(manifest, child)

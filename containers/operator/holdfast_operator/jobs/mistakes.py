@@ -101,8 +101,9 @@ def _sizes(nodes: Mapping[str, Any], *, least: int, most: int) -> Iterator[str]:
         yield f"{path}.spares: got {spares}; allowed: 0 to {most - 1}, fewer than nodes"
     quorum = (most + spares) // 2 + 1
     if least + spares < quorum:
+        smallest = "sizes" if nodes.get("sizes") else "min"
         yield (
-            f"{path}.min: got {least} with max {most} and spares {spares}; allowed: {quorum - spares} to {most}, since "
+            f"{path}.{smallest}: got {least} with max {most} and spares {spares}; allowed: {quorum - spares} to {most}, since "
             f"fewer than {quorum} of {most + spares} launchers are no majority"
         )
 
@@ -130,8 +131,6 @@ def _template(template: Mapping[str, Any]) -> Iterator[str]:
     first, at = containers[0], f"{path}.spec.containers[0]"
     if not isinstance(first.get("image"), str) or not first["image"]:
         yield f"{at}.image: got {shown(first.get('image'))}; allowed: the name of an image"
-    if not first.get("args") and not first.get("command"):
-        yield f"{at}: got neither args nor command; allowed: args with the program, such as [train.py]"
     variables = first.get("env") or ()
     for name in sorted(OWN_VARIABLES & {one.get("name") for one in variables if isinstance(one, dict)}):
         yield f"{at}.env: got {name}; leave it out, the operator sets it"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast_common import JOB_INDEX_LABEL, NODE_HEALTH_LABEL
-from holdfast_operator.decisions import SCHEDULABLE, NodeFacts, PodFacts
+from holdfast_operator.decisions import SCHEDULABLE, STOPPED, NodeFacts, PodFacts, stops
 from holdfast_operator.objects.pods import SHAPE_ANNOTATION
 
 
@@ -30,22 +30,30 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     state = _state(pod, spec["containers"][0]["name"])
     ended, running, waiting = (state.get(name) or {} for name in ("terminated", "running", "waiting"))
-    why = _unscheduled(status)
+    why, phase = _unscheduled(status), status.get("phase", "Pending")
+    # A container beside the launcher's keeps a pod running; restartPolicy Never starts the launcher's no more.
+    lingers = phase == "Running" and "finishedAt" in ended
+    code, message = ended.get("exitCode"), ended.get("message") or status.get("message") or ""
+    if code == 0 and stops(message):
+        code = STOPPED  # a shell that ends with the code of another program, as of tee behind a pipe
+    if lingers or phase == "Succeeded":
+        phase = "Failed" if code else "Succeeded"
     if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
         why = _reason(waiting)
     return PodFacts(
         index=index_of(pod),
         uid=metadata["uid"],
-        phase=status.get("phase", "Pending"),
+        phase=phase,
+        lingers=lingers,
         shape=(metadata.get("annotations") or {}).get(SHAPE_ANNOTATION, ""),
         node=spec.get("nodeName") or "",
         is_deleted=bool(metadata.get("deletionTimestamp")),
         created_s=_seconds(metadata.get("creationTimestamp")),
         started_s=_seconds(running.get("startedAt") or ended.get("startedAt")),
         ended_s=_seconds(ended.get("finishedAt")),
-        exit_code=ended.get("exitCode"),
+        exit_code=code,
         reason=status.get("reason") or ended.get("reason") or "",
-        message=ended.get("message") or status.get("message") or "",
+        message=message,
         waiting=why,
     )
 

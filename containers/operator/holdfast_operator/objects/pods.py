@@ -32,6 +32,8 @@ def pod_of(job: Job, index: int, *, excluded: Sequence[str] = ()) -> dict[str, A
     name = f"{job.name}-{index}"
     spec |= {"hostname": name, "subdomain": job.name, "restartPolicy": "Never"}
     spec.setdefault("terminationGracePeriodSeconds", GRACE_S)
+    if spec.get("hostNetwork") and spec.get("dnsPolicy", "ClusterFirst") == "ClusterFirst":
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"  # the node's name servers do not know the other pods
     spec["affinity"] = _placed(spec.get("affinity") or {}, excluded)
     first = spec["containers"][0]
     first.setdefault("name", "train")
@@ -83,10 +85,14 @@ def _variables(job: Job, index: int, given: Sequence[Mapping[str, Any]], *, metr
         "PET_METRICS_FILE": metrics_file,
         "PET_RDZV_ID": job.name,
         "PET_ON_SIGTERM": "leave",
+        "NNODES": str(job.nodes.size),
+        "NPROC_PER_NODE": str(job.processes),
         "HOLDFAST_JOB": job.name if job.namespace == "default" else f"{job.namespace}/{job.name}",
         "HOLDFAST_SUBMISSION": f"{job.name}-{job.uid[:8]}",
     }
-    if not job.template["spec"].get("hostNetwork"):  # where two pods would share the port
+    if job.template["spec"].get("hostNetwork"):  # where two pods would share a port, and have the node's host name
+        texts["HOSTNAME"] = f"{job.name}-{index}.{job.name}.{job.namespace}.svc"
+    else:
         texts["PET_METRICS_PORT"] = str(METRICS_PORT)
     if job.nodes.sizes:
         texts["PET_SIZES"] = ",".join(map(str, job.nodes.sizes))

@@ -17,12 +17,15 @@ from pathlib import Path
 BY_OPERATOR = ("nnodes", "node-rank", "rdzv-endpoint", "rdzv-id", "master-addr", "master-port")
 """Variables of the operator come first: --nnodes of a manifest does not count spares."""
 WITHOUT_EFFECT = (
-    "inprocess-timeout", "local-addr", "local-ranks-filter", "logs-specs", "max-restarts", "monitor-interval",
-    "rdzv-backend", "rdzv-conf", "redirects", "role", "server-host", "server-log-level", "server-port",
-    "server-shutdown-timeout", "shutdown-signal", "start-method", "tee",
+    "duplicate-stderr-filters", "duplicate-stdout-filters", "event-log-handler", "inprocess-timeout", "local-addr",
+    "local-ranks-filter", "logs-specs", "max-restarts", "monitor-interval", "numa-binding", "rdzv-backend", "rdzv-conf",
+    "redirects", "role", "server-host", "server-log-level", "server-port", "server-shutdown-timeout", "shutdown-signal",
+    "signals-to-handle", "start-method", "tee",
 )  # fmt: skip
 """No port is open, output is the pod's log, where log rules look for it, and the operator counts restarts."""
-SWITCHES_WITHOUT_EFFECT = ("inprocess-restart", "run-path", "standalone")
+SWITCHES_WITHOUT_EFFECT = ("inprocess-restart", "run-path", "standalone", "virtual-local-rank")
+SHORT = {"redirects": ("-r", "--redirect"), "tee": ("-t",)}
+"""Other forms of torchrun's flags; no abbreviation but AWS's own, since argparse checks the program's flags too."""
 BY_DEVICES = ("auto", "gpu", "cpu")
 
 
@@ -74,7 +77,7 @@ def command_line() -> argparse.ArgumentParser:
     for name in BY_OPERATOR:
         _add(parser, name, metavar="X", help="As holdfast-run; the operator's value comes first")
     for name in WITHOUT_EFFECT:
-        _add(parser, name, help=argparse.SUPPRESS)
+        _add(parser, name, *SHORT.get(name, ()), help=argparse.SUPPRESS)
     for name in SWITCHES_WITHOUT_EFFECT:
         _add(parser, name, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-python", "--no_python", action="store_true", help="Run a program that is not Python")
@@ -84,8 +87,8 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, name: str, **options: object) -> None:
-    parser.add_argument(f"--{name}", f"--{name.replace('-', '_')}", **options)  # type: ignore[arg-type]
+def _add(parser: argparse.ArgumentParser, name: str, *others: str, **options: object) -> None:
+    parser.add_argument(f"--{name}", f"--{name.replace('-', '_')}", *others, **options)  # type: ignore[arg-type]
 
 
 def _devices(kind: str) -> int:

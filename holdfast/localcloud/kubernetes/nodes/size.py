@@ -7,6 +7,9 @@ from holdfast.localcloud.home import made_once
 
 NUMA_NODES = "/sys/devices/system/node"
 MEMORY = "/proc/meminfo"
+HUGE_PAGES = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+_HUGE_PAGES_FOR_EFA = 5128
+"""EKS user guide, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter", read 2026-11-30."""
 _GIB_IN_KIB = 1 << 20
 _SMALLEST = (2, 8)
 """Processors and GiB of a type that the catalog does not have."""
@@ -44,10 +47,11 @@ def extended_resources(instance_type: str) -> dict[str, int]:
 
 
 def kernel_files(instance_type: str, *, meminfo: str) -> dict[str, bytes]:
-    """Return the node's /proc/meminfo with the instance type's total."""
+    """Return the node's /proc/meminfo with the instance type's total, and the huge pages of a type with EFA."""
     total = f"MemTotal:       {memory_kib(instance_type)} kB"
     lines = [total if line.startswith("MemTotal:") else line for line in meminfo.splitlines()]
-    return {MEMORY: ("\n".join(lines) + "\n").encode()}
+    pages = _HUGE_PAGES_FOR_EFA if "vpc.amazonaws.com/efa" in extended_resources(instance_type) else 0
+    return {MEMORY: ("\n".join(lines) + "\n").encode(), HUGE_PAGES: f"{pages}\n".encode()}
 
 
 def kube_reserved(instance_type: str) -> dict[str, str]:

@@ -2,8 +2,8 @@
 Manifests as an older API server takes them. Pure.
 
 Versions: kubernetes.io, "Feature Gates (removed)" for IndexedJob (on since 1.22), and "Deprecated API Migration Guide"
-for CronJob (batch/v1 since 1.21; no other change), read on 2026-11-29. Server-side apply of 1.20 requires the protocol
-of a Service's port, which is TCP by default (seen with v1.20.2).
+for the kinds of ``_MOVED``, read on 2026-11-30. Server-side apply of 1.20 requires the protocol of a Service's port,
+which is TCP by default (seen with v1.20.2).
 """
 
 import copy
@@ -12,7 +12,13 @@ from typing import Any
 Object = dict[str, Any]
 COMPLETIONS_LABEL = "holdfast.dev/indexed-completions"
 """Label of a pod that gets a completion index, with the number of them."""
-_INDEXED_SINCE, _CRON_JOBS_SINCE, _PORTS_SINCE = 22, 21, 21
+_INDEXED_SINCE, _PORTS_SINCE = 22, 21
+_MOVED = {
+    ("batch/v1", "CronJob"): (21, "batch/v1beta1"),
+    ("policy/v1", "PodDisruptionBudget"): (21, "policy/v1beta1"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): (23, "autoscaling/v2beta2"),
+}
+"""Minor version from which a kind is in its group version, and the one before, with the same fields."""
 
 
 class IndexedJobError(ValueError):
@@ -25,8 +31,9 @@ def for_server(thing: Object, *, minor: int) -> Object:
     if minor < _PORTS_SINCE and thing["kind"] == "Service":
         for port in (changed.get("spec") or {}).get("ports") or ():
             port.setdefault("protocol", "TCP")
-    if minor < _CRON_JOBS_SINCE and (thing["apiVersion"], thing["kind"]) == ("batch/v1", "CronJob"):
-        changed["apiVersion"] = "batch/v1beta1"
+    since, before = _MOVED.get((thing["apiVersion"], thing["kind"]), (0, ""))
+    if minor < since:
+        changed["apiVersion"] = before
     job = _job_spec(changed)
     if minor < _INDEXED_SINCE and job is not None and job.pop("completionMode", None) == "Indexed":
         completions = job.get("completions")

@@ -124,6 +124,17 @@ def test_a_kind_that_is_not_installed_is_refused_before_anything_is_applied(tmp_
     assert server.applied == []
 
 
+def test_an_object_beside_the_job_of_a_kind_that_is_missing_is_refused_before_anything_is_applied(
+    tmp_path: Path, server: Server
+) -> None:
+    file = manifest(tmp_path)
+    other = "{apiVersion: node.k8s.io/v9, kind: RuntimeClass, metadata: {name: a}}"
+    file.write_text(f"{file.read_text()}---\n{other}\n")
+    with pytest.raises(CommandError, match=r"no node\.k8s\.io/v9; allowed: kinds of Kubernetes 1\.20, such as Job"):
+        submit(file)
+    assert server.applied == []
+
+
 def test_an_indexed_job_is_adapted_to_an_older_server_and_told_of(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -127,6 +127,12 @@ def test_the_node_reads_its_types_memory_and_the_rest_of_the_machines():
     assert b"MemFree:   7 kB" in told["/proc/meminfo"]
 
 
+@pytest.mark.parametrize(("kind", "pages"), [("ml.p5.48xlarge", b"5128\n"), ("ml.m5.4xlarge", b"0\n")])
+def test_types_with_efa_have_the_huge_pages_that_aws_s_manifests_request(kind, pages):
+    told = kernel_files(dataclasses.replace(MEMBER, instance_type=kind), meminfo="")
+    assert told["/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"] == pages
+
+
 def test_the_kubelet_finds_set_what_it_would_set_for_the_whole_machine():
     told = kernel_files(MEMBER, meminfo="")
     assert told["/proc/sys/vm/overcommit_memory"] == b"1\n"

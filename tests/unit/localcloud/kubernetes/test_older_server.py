@@ -39,6 +39,21 @@ def test_a_cron_job_gets_the_version_that_the_server_has_and_its_jobs_their_labe
     assert for_server(cron_job(), minor=21)["apiVersion"] == "batch/v1"
 
 
+@pytest.mark.parametrize(
+    ("version", "kind", "older", "since"),
+    [
+        ("policy/v1", "PodDisruptionBudget", "policy/v1beta1", 21),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", "autoscaling/v2beta2", 23),
+    ],
+)
+def test_objects_beside_a_deployment_get_the_version_that_the_server_has(
+    version: str, kind: str, older: str, since: int
+) -> None:
+    thing = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {"minAvailable": 1}}
+    assert for_server(thing, minor=since - 1) == {**thing, "apiVersion": older}
+    assert for_server(thing, minor=since) == thing
+
+
 def test_ports_of_a_service_get_the_protocol_that_newer_servers_take_for_granted() -> None:
     ports = [{"port": 6006}, {"port": 53, "protocol": "UDP"}]
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": ports}}

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch.distributed.run import get_args_parser
 
 from holdfast_runtime.launcher import hyperpodrun
 
@@ -32,6 +33,16 @@ def test_flags_of_aws_s_page_are_taken() -> None:
         "--shutdown-signal SIGKILL --shutdown-timeout 45 --inprocess-restart --inprocess-timeout 60 -m train.main a b"
     )
     assert given(text) == ["--deadlines", "stop=45.0", "-m", "train.main", "a", "b"]
+
+
+def test_every_flag_of_torchrun_is_taken() -> None:
+    own = {flag for action in hyperpodrun.command_line()._actions for flag in action.option_strings}
+    assert {flag for action in get_args_parser()._actions for flag in action.option_strings} <= own
+
+
+def test_flags_of_aws_s_checkpointless_manifests_are_taken() -> None:
+    text = "--nproc_per_node=8 --log_dir /logs --tee 3 --redirect 3 --inprocess-restart x.py --redirect 4"
+    assert given(text) == ["--nproc-per-node", "8", "x.py", "--redirect", "4"]
 
 
 def test_the_operator_s_number_of_ranks_stands_for_auto_and_without_it_the_devices_are_counted(

@@ -29,6 +29,7 @@ class Ending:
         """Nodes whose ranks have all ended well."""
         self._lost_nodes: set[int] = set()
         self._code = 0
+        self.reason = ""
         self._lost: list[tuple[LocalSlot, str]] = []
         """Places of ranks lost after the last step of a loop, with reasons, until the others have ended or gone on."""
         self.notes: list[str] = []
@@ -145,7 +146,7 @@ class Ending:
 
     def _stop(self, code: int, reason: str, *, processes_code: int) -> None:
         self.begun = True
-        self._code = code
+        self._code, self.reason = code, reason
         for slot in self._slots:
             slot.send(Stop(reason=reason, exit_code=processes_code))
             if not self._slots.in_process and slot.process is not None and not self._signalled:

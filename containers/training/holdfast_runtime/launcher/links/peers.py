@@ -196,7 +196,8 @@ def _slurm_array(environment: Mapping[str, str], *, nodes: int | None, port: int
 def _kubernetes(environment: Mapping[str, str], *, nodes: int, port: int | None) -> Peers:
     index = environment["JOB_COMPLETION_INDEX"]
     rank = _rank(int(index), nodes)
-    name, _, domain = socket.getfqdn(environment.get("HOSTNAME") or socket.gethostname()).partition(".")
+    given = environment.get("HOSTNAME") or socket.gethostname()
+    name, _, domain = (given if "." in given else socket.getfqdn(given)).partition(".")
     found = re.fullmatch(rf"(.+)-{index}", name)
     if not found or not domain:
         raise PeersError(

@@ -162,8 +162,10 @@ class Launcher:
             self.tasks.spawn(self._watch.run(trouble=self.generations.trouble, unended=self.ranks.unended))
             self.tasks.spawn(self.agent_link.run())
             code = await self.ending.exit_code
-            if not code and self.options.metrics_file is not None:
-                self._keep_metrics(self.options.metrics_file)
+            if code in (0, 1) and self.options.metrics_file is not None:
+                # The shell that started it may end with the code of another program, as behind a pipe.
+                last = f"the job ends: {self.ending.reason}\n" if code else self.metrics()
+                self._keep(self.options.metrics_file, last)
             return code
         finally:
             await self.agent_link.close()
@@ -174,9 +176,9 @@ class Launcher:
             self._processes.close()
             await self.expansion.close()
 
-    def _keep_metrics(self, path: Path) -> None:
+    def _keep(self, path: Path, last: str) -> None:
         try:
-            path.write_text(self.metrics())
+            path.write_text(last)
         except OSError as error:
             self.journal.say(f"the last metrics were not written to {path}: {error.strerror}")
 

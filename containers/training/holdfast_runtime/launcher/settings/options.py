@@ -157,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     agent = f"Socket of the health agent. Default: {node_socket.PATH_VARIABLE}, or {node_socket.PATH}"
     add("--agent-socket", type=Path, metavar="PATH", help=agent)
     add("--metrics-port", type=int, metavar="PORT", help="Prometheus port. Default: none")
-    last = "File for the last metrics of a job that has finished. Default: none"
+    last = "File for the last metrics of a job that has finished, or why it ended. Default: none"
     add("--metrics-file", type=Path, metavar="FILE", help=last)
     add(
         "--log-dir", "--log_dir", type=Path, metavar="DIR", help="A file per rank and launcher. Default: stdout, stderr"
