@@ -52,10 +52,12 @@ def interval_s(lines: int, *, began_s: float, written_s: float) -> float | None:
 
 def failure_in(lines: Sequence[str], *, host: str = "") -> FailureSeen | None:
     """First traceback, or else the first line that names an error; None without one."""
-    if (found := first_failure(lines, host="")) is not None:
-        return FailureSeen(text=found.error, rank=found.rank, node=found.host or host, lines=found.lines)
-    line = named_error(lines)
-    return FailureSeen(text=line) if line else None
+    found = first_failure(lines, host="")
+    if (found is None or found.is_of_torchrun) and (line := named_error(lines)):
+        return FailureSeen(text=line)
+    if found is None:
+        return None
+    return FailureSeen(text=found.error, rank=found.rank, node=found.host or host, lines=found.lines)
 
 
 def _answer(context: Context, *, path: str, hosts: Sequence[str]) -> str | None:

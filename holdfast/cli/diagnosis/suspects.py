@@ -29,6 +29,7 @@ SLOW_PHASE_S = 600.0
 HELD_S = 5.0
 """A process that a file system holds for less is one that writes."""
 SLOW_PHASES: "tuple[Doing, ...]" = ("checkpoint", "evaluation", "compile")
+_UNSHOWN = "all ranks wait, and no stack shows for what: install py-spy in the job's Python, and ask again"
 _SLEEPS = ("nanosleep", "hrtimer")
 _READS = ("poll", "select", "pipe", "unix_stream")
 """Parts of the names of kernel functions in which a process waits for a pipe or a socket; a lock is a futex."""
@@ -172,10 +173,11 @@ def _all_wait(ranks: Sequence[Rank], evidence: Evidence) -> Waiting:
     groups = Counter(_position(rank) for rank in ranks)
     if len(groups) == 1:
         missing = (evidence.world_size or len(ranks)) - len(ranks)
-        note = "all ranks wait in the same collective"
+        shown = any(rank.stack or rank.phase for rank in ranks)
+        note = "all ranks wait in the same collective" if shown else _UNSHOWN
         if missing > 0:
             note += f"; {missing} rank{'s' if missing > 1 else ''} of {evidence.world_size} not found on any node"
-        elif _is_late(evidence.pace):
+        elif shown and _is_late(evidence.pace):
             note += ", which does not end: the network between the nodes, or a peer that answers no more"
         return Waiting(waiting=ranks, note=note)
     # Of two groups of one size, the one further on has left out what the other waits in.

@@ -21,7 +21,7 @@ _ERRORS = re.compile(
     r"No space left on device|Disk quota exceeded|CUDA out of memory|CUDA error|NCCL WARN|out of memory"
     r"|pyxis: (?:failed|couldn't)|enroot-\w+: error|slurmstepd: error|srun: error(?!.*: Exited with)"
     r"|Stale file handle|Killed$|Input/output error|manifest unknown|pull access denied|RuntimeError:"
-    r"|Connection (?:reset|refused|closed) by"
+    r"|Connection (?:reset|refused|closed) by|^\s*what\(\): "
 )
 _MOST_CHARACTERS = 400
 
@@ -36,6 +36,11 @@ class Failure:
     host: str = ""
 
     @property
+    def is_of_torchrun(self) -> bool:
+        """True for the traceback that torchrun itself writes after a rank ended."""
+        return "ChildFailedError" in self.error
+
+    @property
     def where(self) -> str:
         """Such as "rank 3 on ip-10-1-0-12"; empty if unknown."""
         rank = f"rank {self.rank}" if self.rank else ""
@@ -43,20 +48,24 @@ class Failure:
 
 
 def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
-    """First traceback in the output of a job; None without one."""
+    """First traceback in the output of a job, torchrun's own only if it is the only one; None without one."""
+    of_torchrun = None
     for place, line in enumerate(lines):
         if line.rstrip().endswith(BEGIN):
             label = line[: line.index(BEGIN)]
             found = _LABEL.fullmatch(label)
             kept = _of_label(lines[place : place + MOST_LINES], label)
             rank = (found["named"] or found["task"]) if found else ""
-            return Failure(
+            failure = Failure(
                 error=kept[-1].strip(),
                 lines=tuple(kept[-SHOWN_LINES:]),
                 rank=rank,
                 host=_host_of(lines, rank=rank) or host,
             )
-    return None
+            if not failure.is_of_torchrun:
+                return failure
+            of_torchrun = of_torchrun or failure
+    return of_torchrun
 
 
 def named_error(lines: Sequence[str]) -> str:

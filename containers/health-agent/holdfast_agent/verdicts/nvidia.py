@@ -22,9 +22,12 @@ _LOST_ENDS = re.compile(
     r"(?:NVRM: )?(?:(?:\(PCI ID|installed in|system has) ?.*)?fallen off the bus and is not responding"
 )
 _MANAGER = re.compile(
-    r"detected NVSwitch (non-)?fatal error (\d+) on .*?pci bus id ([0-9a-fA-F:.]+)(?:.*?port (\d+))?", re.IGNORECASE
+    r"(?:\[\w+\] )?(?:\[tid \d+\] )?detected NVSwitch (non-)?fatal error (\d+) on .*?pci bus id ([0-9a-fA-F:.]+)"
+    r"(?:.*?port (\d+))?",
+    re.IGNORECASE,
 )
 _UVM = re.compile(r"NVRM: .*uvm encountered global fatal error.*requiring os reboot")
+_OWNER = re.compile(r"pid='?[^,']*'?,\s*(?:name='?[^,]*,\s*)?")
 _PID = re.compile(r"pid='?(\d+)'?")
 _NAME = re.compile(r"\bname='?([^,']+?)'?(?:,|$)")
 _LINK = re.compile(r"\blink\s+(-?\d+)", re.IGNORECASE)
@@ -65,9 +68,11 @@ def xid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float,
         facts["name"] = name[1]
     if instance := found[2].strip():
         facts["instance"] = instance
-    if link := _LINK.search(output):
+    owner = _OWNER.match(output)
+    text = output[owner.end() :] if owner else output
+    if link := _LINK.search(text):
         facts["link"] = int(link[1])
-    _read_text(code, output, facts)
+    _read_text(code, text, facts)
     return found[1].lower(), code, facts
 
 
@@ -113,7 +118,7 @@ def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float
         if link := _LINK.search(output):
             facts["link"] = int(link[1])
         return found[2].lower(), int(found[3]), facts
-    if manager := _MANAGER.search(text):
+    if manager := _MANAGER.match(text):
         facts = {"fatal": manager[1] is None}
         if manager[4]:
             facts["link"] = int(manager[4])

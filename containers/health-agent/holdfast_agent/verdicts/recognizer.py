@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Optional, Union
@@ -16,6 +16,13 @@ _JOINED_WITHIN_S = 2.0
 _LONGEST_EVIDENCE = 1000
 _ROWS = [json.loads(row) for row in Path(__file__).with_name("patterns.jsonl").read_text("utf-8").splitlines()]
 _PATTERNS = [(row["condition"], row["literal"], re.compile(row["pattern"]), row.get("over", False)) for row in _ROWS]
+_CRASHES = [row for row in _PATTERNS if row[0] == "library-crashed"]
+_OF_PROGRAM = re.compile(
+    r"process '"
+    r"|(?:traps: )?(?:\\x[0-9a-f]{2}|.){1,15}\[\d+\]:? (?:segfault at|general protection|trap |bad frame|unhandled )",
+    re.DOTALL,
+)
+"""Begins a record about a process, with names of threads and files in it (Linux kernel, fault.c, show_signal_msg)."""
 _OF_NO_SIGNAL = ("Linux version ", "BERT: Error records", '"MESSAGE":[', '"MESSAGE": [', '"MESSAGE" : [', '"signal":')
 _LITERALS = tuple(sorted({*nvidia.LITERALS, *_OF_NO_SIGNAL, *(row[1] for row in _PATTERNS)}))
 
@@ -63,7 +70,9 @@ class Recognizer:
     def _read(self, record: Record) -> "tuple[Signal, ...]":
         if record.text.startswith("kernel: "):  # as some tests write into /dev/kmsg
             record = replace(record, text=record.text[8:])
-        if "\n" not in record.text:
+        if _OF_PROGRAM.match(record.text):
+            return self._others(record, _CRASHES)
+        if "\n" not in record.text or not record.text.startswith("NVRM: "):
             return self._nvidia(record) or self._others(record)
         whole = nvidia.lost_without_xid(record.text)
         if whole is not None:
@@ -104,11 +113,13 @@ class Recognizer:
             return (self._signal(record, "off-the-bus", device=device),)
         return ()
 
-    def _others(self, record: Record) -> "tuple[Signal, ...]":
+    def _others(
+        self, record: Record, patterns: "Sequence[tuple[str, str, re.Pattern[str], bool]]" = _PATTERNS
+    ) -> "tuple[Signal, ...]":
         text, now_s = record.text, _seconds(record)
         if "BERT: Error records" in text:
             self._old_errors_s = now_s
-        for condition, literal, pattern, over in _PATTERNS:
+        for condition, literal, pattern, over in patterns:
             if literal not in text or (found := pattern.search(text)) is None:
                 continue
             named = {name: value for name, value in found.groupdict().items() if value is not None}

@@ -175,6 +175,8 @@ def test_ports_are_those_that_lead_to_one_gpu_alone(tmp_path: Path) -> None:
         ("efa 0000:00:1e.0 rdmap0s30: Failed to process command CREATE_QP (opcode 1) comp_status 7 err -12", False),
         ("infiniband rdmap0s30: Failed to process command REG_MR (opcode 7) err -62", True),
         ("efa 0000:00:1e.0 rdmap0s30: Failed to process command DESTROY_QP (opcode 4) comp_status 0 err -62", True),
+        ("efa 0000:00:1e.0 rdmap0s30: Failed to submit command REG_MR (opcode 7) err -19", True),
+        ("infiniband rdmap0s30: Failed to submit command CREATE_AH (opcode 5) err -ENODEV", True),
     ],
 )
 def test_a_fabric_device_that_gives_no_answer_is_checked(text: str, check: bool) -> None:
@@ -182,3 +184,76 @@ def test_a_fabric_device_that_gives_no_answer_is_checked(text: str, check: bool)
 
     assert (signal.condition, signal.device) == ("fabric-command-failed", "rdmap0s30")
     assert POLICY.row(signal).check is check
+
+
+def signals(text: str) -> list[str]:
+    return [one.condition for one in Recognizer().read(Record(text=text, boot_s=1.0, time_ns=0, line=1))]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (REMAP.format("0x1").replace("name=<unknown>", "name=full-finetune"), "gpu-remap-pending"),
+        ("NVRM: Xid (PCI:0000:9c:00): 71, pid=4242, name=nvlink_bench, Ch 00000012, intr 00000000. CE4 fault",
+         "gpu-application-error"),
+        ("NVRM: Xid (PCI:0000:9c:00): 145, pid=9, name=fatal, RLW_SRC_TRACK XC1 i0 Link 11 (0x00000020)",
+         "gpu-notice"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_process_is_not_the_text_of_an_xid(tmp_path: Path, text: str, fault: str) -> None:
+    assert [word["fault"] for word in words(tmp_path, at(1, text))] == [fault]
+
+
+def test_a_process_named_threshold_is_no_reason_to_replace_its_node(tmp_path: Path) -> None:
+    line = "NVRM: Xid (PCI:0000:9c:00): 48, pid=77, name=threshold_sweep, DBE (double bit error) ECC Error on GPU"
+
+    assert [word["remedy"] for word in words(tmp_path, at(1, line))] == ["reboot"]
+
+
+SEGFAULT = "{}[4242]: segfault at 0 ip 00005566778899aa sp 00007ffc11223344 error 4 in {}[556677880000+1000]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SEGFAULT.format("python3", "Remounting filesystem read-only"),
+        SEGFAULT.format("python3", "BUG: soft lockup - CPU#1 stuck for 99s! [y]"),
+        SEGFAULT.format("NVRM: x", "uvm encountered global fatal error, requiring os reboot"),
+        SEGFAULT.format("NVRM: x", "[NV_ERR_RESET_REQUIRED]"),
+        SEGFAULT.format("LustreError: x", "LBUG"),
+        SEGFAULT.format("x", "a\n" + XID_79.format("17")),
+        "traps: x[4242] trap invalid opcode ip:556677889900 sp:7ffc11223344 error:0 in NEURON_HW_ERR=DMA_ERROR[5566+1]",
+        "process '/home/user/detected NVSwitch fatal error 1 on x pci bus id 0:6:0' started with executable stack",
+        "Tasks in /user/a\n" + XID_79.format("17") + " are going to be killed due to memory.oom.group set",
+        "Tasks in /user/Remounting filesystem read-only are going to be killed due to memory.oom.group set",
+    ],
+)
+def test_the_name_of_a_users_file_or_thread_asks_for_nothing(text: str) -> None:
+    seen = Recognizer().read(Record(text=text, boot_s=1.0, time_ns=0, line=1))
+
+    assert {POLICY.row(signal).remedy.value for signal in seen} <= {"none"}
+
+
+def test_a_crash_inside_nccl_is_read() -> None:
+    assert signals(SEGFAULT.format("python3", "libnccl.so.2.21.5")) == ["library-crashed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("critical medium error, dev nvme1n1, sector 87084872 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 0",
+         "disk-error"),
+        ("blk_update_request: critical space allocation error, dev nvme1n1, sector 2048 op 0x1:(WRITE)", "disk-error"),
+        ("device offline error, dev nvme1n1, sector 2048 op 0x1:(WRITE) flags 0x800 phys_seg 1 prio class 0",
+         "disk-error"),
+        ("Buffer I/O error on dev nvme1n1p1, logical block 1057, lost async page write", "disk-error"),
+        ("nvme nvme1: Removing after probe failure status: -19", "disk-error"),
+        ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 12-...D } 21003 jiffies s: 1025",
+         "soft-lockup"),
+        ("BUG: workqueue lockup - pool cpus=3 node=0 flags=0x0 nice=0 stuck for 35s!", "kernel-error"),
+        ("INFO: task jbd2/nvme1n1p1-:443 blocked in I/O wait for more than 122 seconds.", "task-hung"),
+        ("Memory failure: 0x3f2a1b: recovery action for dirty LRU page: Recovered", "hardware-notice"),
+    ],
+)  # fmt: skip
+def test_each_form_of_a_message_is_read(text: str, condition: str) -> None:
+    assert signals(text) == [condition]

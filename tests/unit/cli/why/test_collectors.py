@@ -176,6 +176,24 @@ def test_a_line_of_output_that_names_an_error_is_found(line: str, text: str | No
     assert (found.text if found else "") == (line if text is None else text)
 
 
+TORCHRUN = [
+    "Traceback (most recent call last):",
+    '  File "/opt/env/bin/torchrun", line 10, in <module>',
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+]
+
+
+def test_torchruns_own_traceback_hides_no_cause() -> None:
+    native = "  what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 699052 vs 4."
+    program = ["Traceback (most recent call last):", '  File "train.py", line 3, in main', "ValueError: bad shape"]
+
+    for lines, text in ((TORCHRUN, TORCHRUN[-1]), ([native, *TORCHRUN], native.strip()),
+                        ([*TORCHRUN, *program], "ValueError: bad shape")):  # fmt: skip
+        found = failure_in(lines)
+        assert found is not None
+        assert found.text == text
+
+
 @pytest.mark.parametrize(("written_s", "interval"), [(100.0, None), (101.0, None), (130.0, 10.0)])
 def test_lines_that_all_came_with_the_job_s_start_have_no_interval(written_s: float, interval: float | None) -> None:
     assert interval_s(3, began_s=100.0, written_s=written_s) == interval

@@ -174,3 +174,11 @@ def test_a_rank_of_torchrun_is_named_by_proc_alone(own: dict[str, Any], workers:
     assert [each.rank for each in one.waiting] == [0, 2]
     assert one.stacks[0].missing == "py-spy is not installed on this node"
     assert "nothing acts by itself" in one.next[0]
+
+
+def test_ranks_that_all_wait_without_a_stack_are_not_said_to_be_in_one_collective() -> None:
+    one = found(plain(0), plain(1), pace=Pace(age_s=200.0, usual_s=1.6, by_output=True))
+
+    assert (one.verdict, one.culprits) == ("unknown", [])
+    assert "py-spy" in one.summary
+    assert "collective" not in one.summary
