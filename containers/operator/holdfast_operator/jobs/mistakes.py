@@ -103,8 +103,8 @@ def _sizes(nodes: Mapping[str, Any], *, least: int, most: int) -> Iterator[str]:
     if least + spares < quorum:
         smallest = "sizes" if nodes.get("sizes") else "min"
         yield (
-            f"{path}.{smallest}: got {least} with max {most} and spares {spares}; allowed: {quorum - spares} to {most}, since "
-            f"fewer than {quorum} of {most + spares} launchers are no majority"
+            f"{path}.{smallest}: got {least} with max {most} and spares {spares}; "
+            f"allowed: {quorum - spares} to {most}, since fewer than {quorum} of {most + spares} launchers are no majority"
         )
 
 

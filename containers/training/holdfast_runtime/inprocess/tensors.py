@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.reduction import packed, unpack
-from holdfast_runtime.state import Path, copy_into, inner_optimizers
+from holdfast_runtime.state import Path, copy_into, inner_optimizers, leaves, replaced
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 MOST_BYTES = 1 << 20
@@ -117,13 +117,13 @@ def like(parameter: Tensor, part: Tensor) -> Tensor:
 
 def as_held(state: Any, held: Any) -> Any:
     """Return a state whose tensors are sharded as those that are held in the same places."""
-    if isinstance(state, Tensor):
-        return like(held, state) if isinstance(held, Tensor) else state
-    if isinstance(state, dict) and isinstance(held, dict):
-        return {key: as_held(item, held.get(key)) for key, item in state.items()}
-    if isinstance(state, list | tuple) and isinstance(held, list | tuple):
-        return type(state)(itertools.starmap(as_held, zip(state, [*held, *[None] * len(state)], strict=False)))
-    return state
+    kept = {path: leaf for path, leaf in leaves(held) if hasattr(leaf, "to_local")}
+    sharded = {
+        path: like(kept[path], leaf)
+        for path, leaf in (leaves(state) if kept else ())
+        if path in kept and isinstance(leaf, Tensor) and not hasattr(leaf, "to_local")
+    }
+    return replaced(state, sharded, names=()) if sharded else state
 
 
 def check_sendable(name: str, item: Stateful) -> None:
