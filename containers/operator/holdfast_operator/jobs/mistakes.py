@@ -102,9 +102,10 @@ def _sizes(nodes: Mapping[str, Any], *, least: int, most: int) -> Iterator[str]:
     quorum = (most + spares) // 2 + 1
     if least + spares < quorum:
         smallest = "sizes" if nodes.get("sizes") else "min"
+        launchers = most + spares
         yield (
-            f"{path}.{smallest}: got {least} with max {most} and spares {spares}; "
-            f"allowed: {quorum - spares} to {most}, since fewer than {quorum} of {most + spares} launchers are no majority"
+            f"{path}.{smallest}: got {least} with max {most} and spares {spares}; allowed: "
+            f"{quorum - spares} to {most}, since fewer than {quorum} of {launchers} launchers are no majority"
         )
 
 

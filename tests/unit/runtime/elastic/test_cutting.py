@@ -156,7 +156,8 @@ def test_a_process_that_had_another_rank_at_this_size_has_the_coordinate_of_the_
 
 def even(size: int) -> tuple[nn.Module, torch.optim.Optimizer]:
     torch.manual_seed(3)
-    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 4))
+    # Sizes that no other test has: DTensor keeps its layouts, with the meshes of whatever ran in this process before.
+    model = nn.Sequential(nn.Linear(12, 44), nn.Linear(44, 52))
     for layer in model:
         fully_shard(layer, mesh=init_device_mesh("cpu", (size,)))
     return fully_shard(model, mesh=init_device_mesh("cpu", (size,))), torch.optim.AdamW(model.parameters(), lr=0.1)
