@@ -33,13 +33,11 @@ from holdfast.localcloud.aws.common import (
 )
 from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
 from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
-from holdfast.localcloud.aws.sagemaker.extensions import Extensions
-from holdfast.localcloud.aws.sagemaker.governance import Governance
 from holdfast.localcloud.aws.sagemaker.health_checks import HealthChecks
-from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
 from holdfast.localcloud.aws.sagemaker.moves import NodeMoves
 from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
 from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
+from holdfast.localcloud.aws.sagemaker.records import Extensions, Governance, Mlflow
 from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
 from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
 

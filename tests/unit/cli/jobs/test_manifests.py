@@ -102,7 +102,7 @@ def test_what_is_no_manifest_is_refused(text: str, said: str) -> None:
 def test_a_file_without_pods_is_no_job() -> None:
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
 
-    with pytest.raises(ManifestError, match=r"none of its objects has pods \(ConfigMap\)"):
+    with pytest.raises(ManifestError, match=r"none of its objects has a pod template \(ConfigMap\)"):
         job_of(read(settings))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.localcloud.aws.common import ServiceError
-from holdfast.localcloud.aws.sagemaker.extensions import Extensions
+from holdfast.localcloud.aws.sagemaker.records import Extensions
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghij12"
 NAME = "sagemaker-observability"

@@ -55,6 +55,13 @@ def _group_names(properties: Properties) -> list[str]:
     return [group["InstanceGroupName"] for group in groups]
 
 
+class ExtensionHandler(GenericHandler):
+    """An extension: the API takes the ARN of its cluster beside its own."""
+
+    def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
+        return {**super().identity(verb, made, properties), "ClusterArn": properties["ClusterArn"]}
+
+
 class GovernanceHandler(GenericHandler):
     """A scheduler configuration or compute quota: Ref is its ARN, the API takes id and version."""
 

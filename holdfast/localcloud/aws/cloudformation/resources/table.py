@@ -110,7 +110,7 @@ HANDLERS: tuple[ResourceHandler, ...] = (
     sagemaker.HyperPodClusterHandler("AWS::SageMaker::Cluster", aliases=("ClusterName",)),
     sagemaker.GovernanceHandler("AWS::SageMaker::ClusterSchedulerConfig"),
     sagemaker.GovernanceHandler("AWS::SageMaker::ComputeQuota"),
-    GenericHandler(
+    sagemaker.ExtensionHandler(
         "AWS::SageMaker::Extension",
         create="CreateClusterExtension",
         read="DescribeClusterExtension",
