@@ -32,7 +32,7 @@ from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
 from holdfast.cli.submission.plain_files import read_plain
 from holdfast.cli.submission.remarks import left_out_line, pointer_line, tell
 from holdfast.cli.terminal import CommandError, step
-from holdfast_common import KubernetesClient, KubernetesError, kinds
+from holdfast_common import KubernetesClient, KubernetesError, closest_word, kinds
 
 SUFFIXES = (".yaml", ".yml", ".json")
 GONE_WITHIN_S = 60.0
@@ -171,8 +171,9 @@ class _ServedKinds:
                 raise CommandError(why, exit_code=1) from None
         found = self._versions[version].get(kind)
         if found is None:
-            why = f"{what} was refused: this cluster has no {kind} in {version}; {self._allowed}"
-            raise CommandError(why, exit_code=1)
+            close = closest_word(kind, self._versions[version])
+            why = f"this cluster has no {kind} in {version}; {self._allowed}"
+            raise CommandError(f"{what} was refused: {why}{f'; did you mean {close}?' if close else ''}", exit_code=1)
         return found
 
 

@@ -64,7 +64,7 @@ def gather(
     listed = standing_prices()
     failures, counted = _failures(options, accelerator=accelerator, rates=data.rates, notes=notes)
     inputs = Inputs(
-        title=environment.name if environment else f"{instances} instances",
+        title=f"{environment.name}, group {group.name}" if environment and group else f"{instances} instances",
         options=options,
         stages=stages,
         instances=instances,

@@ -124,6 +124,12 @@ def test_a_kind_that_is_not_installed_is_refused_before_anything_is_applied(tmp_
     assert server.applied == []
 
 
+def test_a_misspelt_kind_is_refused_with_the_nearest_one(tmp_path: Path, server: Server) -> None:
+    file = manifest(tmp_path, kind="PytorchJob", version="kubeflow.org/v1")
+    with pytest.raises(CommandError, match=r"has no PytorchJob in kubeflow\.org/v1; .*; did you mean PyTorchJob\?"):
+        submit(file)
+
+
 def test_an_object_beside_the_job_of_a_kind_that_is_missing_is_refused_before_anything_is_applied(
     tmp_path: Path, server: Server
 ) -> None:
