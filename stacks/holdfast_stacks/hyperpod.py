@@ -98,9 +98,9 @@ class HyperPodStack(Stack):
         agent.grant_pull(cluster.role)
         operator.grant_pull(cluster.role)
         metrics = watch.watch(self, environment, cluster=cluster, ground=ground)
-        if metrics.prometheus is not None and bundle is not None and watch.sends_metrics(environment):
-            bundle.tell("metrics.json", {"remote_write_url": metrics.prometheus.remote_write_url})
-        watch.nodes(self, environment, cluster=cluster, ground=ground, metrics=metrics, agent=bundle is not None)
+        watch.node_metrics(
+            self, environment, cluster=cluster, ground=ground, prometheus=metrics.prometheus, bundle=bundle
+        )
         experiments.grant_write(cluster)
         if control_plane is not None:
             kubernetes.node_pools(self, environment, control_plane=control_plane, cluster=cluster)

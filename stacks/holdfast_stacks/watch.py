@@ -11,6 +11,7 @@ from holdfast_constructs import (
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodObservability,
+    LifecycleBundle,
     MlflowApp,
     NodeLogGroup,
     ObservabilityExtension,
@@ -74,7 +75,7 @@ def watch(
             "Prometheus",
             alias=environment.cluster_name,
             alerts=observability.alerts,
-            rules=_has_exporters(environment) or sends_metrics(environment),
+            rules=_has_exporters(environment) or _sends_metrics(environment),
             encryption_key=ground.key,
             retention_days=settings.log_retention_days,
             removal_policy=removal_policy(environment.storage),
@@ -90,23 +91,26 @@ def watch(
     return Metrics(prometheus=prometheus, grafana=grafana)
 
 
-def nodes(
+def node_metrics(
     scope: Construct,
     environment: config.Environment,
     *,
     cluster: HyperPodCluster,
     ground: Foundations,
-    metrics: Metrics,
-    agent: bool,
+    prometheus: PrometheusWorkspace | None,
+    bundle: LifecycleBundle | None,
 ) -> None:
-    """What nodes collect: HyperPod's extension, and its and the agents' way to the workspace."""
+    """Metrics that nodes send: those of HyperPod's extension and, by the scripts of ``bundle``, of health agents."""
     extension = environment.slurm is not None and environment.slurm.observability_extension
-    if metrics.prometheus is not None and (extension or (agent and sends_metrics(environment))):
+    scripts = bundle if _sends_metrics(environment) else None
+    if prometheus is not None and (extension or scripts is not None):
         for role in cluster.node_roles:
-            metrics.prometheus.grant_remote_write(role)
+            prometheus.grant_remote_write(role)
         ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
+        if scripts is not None:
+            scripts.tell("metrics.json", {"remote_write_url": prometheus.remote_write_url})
     if extension:
-        ObservabilityExtension(scope, "ObservabilityExtension", cluster=cluster, prometheus=metrics.prometheus)
+        ObservabilityExtension(scope, "ObservabilityExtension", cluster=cluster, prometheus=prometheus)
 
 
 def _ships(environment: config.Environment) -> bool:
@@ -114,7 +118,7 @@ def _ships(environment: config.Environment) -> bool:
     return environment.has_health_agent and environment.eks is None
 
 
-def sends_metrics(environment: config.Environment) -> bool:
+def _sends_metrics(environment: config.Environment) -> bool:
     """Whether the agents of nodes write to the workspace, which they are told by the scripts that install them."""
     return environment.observability.prometheus and _ships(environment)
 

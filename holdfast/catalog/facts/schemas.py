@@ -12,6 +12,7 @@ from holdfast.catalog.facts.packages import folder_of, of_cfn_lint
 NEWER_TYPES = Path(__file__).with_name("newer_types")
 """Schemas of resource types that cfn-lint's copy of the registry lacks, each with its sources."""
 _SAME_REGIONS = "AWS::SageMaker::Cluster"
+"""Assumed: they are where this type is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +56,11 @@ class Schema:
 @functools.cache
 def schema_of(kind: str) -> Schema | None:
     """Schema of a resource type; None if the registry has none."""
-    if kind in _newer_types():
-        return Schema(type=kind, body=_newer_types()[kind])
     for region in listed_regions():
         name = types_in(region).get(kind)
         if name is not None:
-            return Schema(type=kind, body=of_cfn_lint(f"schemas/resources/{name}.json"))
+            body = _newer_types()[kind] if name == kind else of_cfn_lint(f"schemas/resources/{name}.json")
+            return Schema(type=kind, body=body)
     return None
 
 
@@ -77,7 +77,7 @@ def types_in(region: str) -> Mapping[str, str]:
     if region not in listed_regions():
         return {}
     known = dict(of_cfn_lint(f"schemas/providers/{region}.json"))
-    newer = {kind: kind for kind in _newer_types() if _SAME_REGIONS in known and kind not in known}
+    newer = {kind: kind for kind in _newer_types() if _SAME_REGIONS in known}
     return {**newer, **known}
 
 

@@ -156,7 +156,7 @@ BucketName = Annotated[
     Allowed(
         "the name of an S3 bucket: 3 to 63 lower-case letters, digits, '.' and '-'",
         "team-datasets",
-        in_letters_of(_BUCKET),
+        lambda value: in_letters_of(_BUCKET)(str(value).removeprefix("s3://").strip("/")),
     ),
 ]
 S3Uri = Annotated[

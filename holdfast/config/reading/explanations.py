@@ -54,11 +54,9 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     example = allowed.closest(value)
     if example is None:
         example = _as_text(document.written.get(location), allowed)
-    fix = _fix_of_amount(details, key) or (
-        f"write a value like {_setting(key, allowed.example)}"
-        if example is None and bare(_annotation(location)) is str
-        else f"write {_setting(key, allowed.example if example is None else example)}"
-    )
+    like = "a value like " if example is None and bare(_annotation(location)) is str else ""
+    setting = _setting(key, allowed.example if example is None else example)
+    fix = _fix_of_amount(details, key) or f"write {like}{setting}"
     given = _given(value, location, document)
     return document.problem(location, given=given, allowed=allowed.text, fix=fix, code=allowed.code)
 

@@ -27,7 +27,7 @@ def in_letters_of(pattern: str, *, longest: int = 63) -> Callable[[object], str 
     """Return a ``closest`` that writes a name with hyphens, or also in lower case, if ``pattern`` then allows it."""
 
     def closest(value: object) -> str | None:
-        name = re.sub(r"[_. ]+", "-", str(value).removeprefix("s3://").strip("/"))
+        name = re.sub(r"[_. ]+", "-", str(value))
         return next((each for each in (name, name.lower()) if re.match(pattern, each) and len(each) <= longest), None)
 
     return closest

@@ -9,7 +9,7 @@ from holdfast.importing.draft import Draft, KeptParts
 from holdfast.importing.sections.settings import of_model, read_back
 
 TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
-EXTENSION = "sagemaker-observability"
+OBSERVABILITY_EXTENSION = "sagemaker-observability"
 OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
 TASK_GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
 KNOWN_ADDONS = frozenset(
@@ -43,9 +43,9 @@ def slurm(
         if "create" in section["accounting"]:
             text = "in an existing network, name subnets in two zones for the database in control_plane_subnet_ids"
             imported.note("network.existing", text)
-    if EXTENSION in extensions:
+    if OBSERVABILITY_EXTENSION in extensions:
         section["observability_extension"] = True
-    for name in sorted({*extensions} - {EXTENSION}):
+    for name in sorted({*extensions} - {OBSERVABILITY_EXTENSION}):
         imported.note("slurm", f"extension {name} is left out, the file has no setting for it")
     for group in request.get("InstanceGroups", []):
         if not group.get("SlurmConfig"):

@@ -188,7 +188,7 @@ def _admins(eks: Settings) -> Any:
 
 def _extensions(file: Settings) -> tuple[Extension, ...]:
     used = file.slurm is not None and file.slurm.observability_extension is True
-    return (Extension(path=file.slurm.at("observability_extension"), name="sagemaker-observability"),) if used else ()
+    return (Extension(path=file.slurm.at("observability_extension")),) if used else ()
 
 
 def _sessions(file: Settings) -> tuple[SessionDocument, ...]:

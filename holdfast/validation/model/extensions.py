@@ -11,6 +11,5 @@ from holdfast.validation.model.item import Item
 class Extension(Item):
     """Software that HyperPod installs on the nodes (API: CreateClusterExtension)."""
 
-    name: Annotated[str | None, Property(EXTENSION, "ExtensionName")]
     configuration: Annotated[str | None, Property(EXTENSION, "ConfigurationValues")] = None
     """JSON object. None: the defaults."""

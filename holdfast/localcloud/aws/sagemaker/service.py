@@ -102,7 +102,7 @@ class SageMaker:
         with self._clusters.lock:
             self._clusters.refuse_taken(ClusterName)
             cluster = store.ClusterRecord(
-                arn=f"arn:aws:sagemaker:{self.region}:{self.account}:cluster/{store.new_cluster_id()}",
+                arn=f"arn:aws:sagemaker:{self.region}:{self.account}:cluster/{store.new_id()}",
                 name=ClusterName,
                 region=self.region,
                 created=now(),

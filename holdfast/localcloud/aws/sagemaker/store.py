@@ -148,7 +148,8 @@ class ClusterRecord:
             node.new_in_update = False
 
 
-def new_cluster_id() -> str:
+def new_id() -> str:
+    """Return an id as at the end of ARNs of clusters and of what belongs to them."""
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
 
 

@@ -61,21 +61,21 @@ def test_an_extension_is_created_once_and_described_with_its_nodes(extensions: E
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"NodeProvisioningMode": None}, "not Continuous"),
         ({"Orchestrator": {"Eks": {}}}, "not orchestrated by Slurm"),
     ],
 )
 def test_a_cluster_that_takes_no_extensions_refuses_them(
-    extensions: Extensions, clusters: Clusters, changed: dict[str, Any], said: str
+    extensions: Extensions, clusters: Clusters, changed: dict[str, Any], message: str
 ) -> None:
     clusters.only.settings |= changed
-    assert said in refusal(extensions.create_cluster_extension, ClusterArn=ARN, ExtensionName=NAME)
+    assert message in refusal(extensions.create_cluster_extension, ClusterArn=ARN, ExtensionName=NAME)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"ConfigurationValues": "level: ADVANCED"}, "JSON object"),
         ({"ConfigurationValues": "[]"}, "JSON object"),
@@ -83,9 +83,9 @@ def test_a_cluster_that_takes_no_extensions_refuses_them(
     ],
 )
 def test_a_configuration_or_version_that_is_not_offered_is_refused(
-    extensions: Extensions, arguments: dict[str, str], said: str
+    extensions: Extensions, arguments: dict[str, str], message: str
 ) -> None:
-    assert said in refusal(extensions.create_cluster_extension, ClusterArn=ARN, ExtensionName=NAME, **arguments)
+    assert message in refusal(extensions.create_cluster_extension, ClusterArn=ARN, ExtensionName=NAME, **arguments)
 
 
 def test_an_update_changes_what_it_names_and_null_removes(extensions: Extensions) -> None:

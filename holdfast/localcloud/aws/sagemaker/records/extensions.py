@@ -8,14 +8,13 @@ Source: SageMaker API reference, CreateClusterExtension to UpdateClusterExtensio
 
 import copy
 import json
-import secrets
-import string
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, between, now, page, tag_dict
 from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
+from holdfast.localcloud.aws.sagemaker.store import new_id
 
 VERSIONS: Mapping[str, tuple[str, ...]] = {"sagemaker-observability": ("1.0.0",)}
 """By extension, the highest first. Assumed: the API reference names one of each as an example."""
@@ -44,15 +43,15 @@ class Extensions:
         version, settings = _version(ExtensionName, ExtensionVersion), _settings(ConfigurationValues)
         with self._clusters.lock:
             self._check_takes_extensions(ClusterArn)
-            there = next((each for each in self._of(ClusterArn) if each["ExtensionName"] == ExtensionName), None)
+            contents = (each.content for each in self._of(ClusterArn))
+            there = next((each for each in contents if each["ExtensionName"] == ExtensionName), None)
             if there is not None:
                 if ClientToken and there["ClientToken"] == ClientToken:
                     return {"ExtensionArn": there["ExtensionArn"]}
                 raise ServiceError("ResourceInUse", f"The cluster already has the extension {ExtensionName}.")
-            identity = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
             cluster = ClusterArn.rpartition("/")[2]
             owner = f"arn:aws:sagemaker:{self._region}:{self._account}:extension/sagemaker-{cluster}"
-            arn = f"{owner}/{ExtensionName}/{identity}"
+            arn = f"{owner}/{ExtensionName}/{new_id()}"
             moment = now()
             content = {
                 "ExtensionArn": arn,
@@ -92,7 +91,7 @@ class Extensions:
             self._clusters.find(ClusterArn)
             listed = [
                 {key: value for key, value in each.items() if key not in left_out}
-                for each in map(_shown, self._records(ClusterArn))
+                for each in map(_shown, self._of(ClusterArn))
                 if between(each["CreationTime"], CreationTimeAfter, CreationTimeBefore)
             ]
         shown, more = page(listed, size=MaxResults, token=NextToken)
@@ -148,11 +147,8 @@ class Extensions:
             raise _missing(extension_arn)
         return record
 
-    def _records(self, cluster_arn: str) -> list[Record]:
+    def _of(self, cluster_arn: str) -> list[Record]:
         return [each for each in self.records.values() if each.content["ClusterArn"] == cluster_arn]
-
-    def _of(self, cluster_arn: str) -> list[dict[str, Any]]:
-        return [each.content for each in self._records(cluster_arn)]
 
 
 def _version(name: str, given: str) -> str:

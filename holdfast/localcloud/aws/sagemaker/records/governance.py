@@ -3,8 +3,6 @@
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import copy
-import secrets
-import string
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -12,6 +10,7 @@ from botocore.exceptions import ClientError
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, page, tag_dict
 from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
+from holdfast.localcloud.aws.sagemaker.store import new_id
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
 ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
@@ -122,7 +121,7 @@ class Governance:
             raise ServiceError("ValidationException", f"Cluster {cluster.name} is not orchestrated by EKS.")
         self._check_governed(eks)
         with self._clusters.lock:
-            name = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
+            name = new_id()
             path = {"ClusterSchedulerConfig": "cluster-scheduler-config", "ComputeQuota": "compute-quota"}[kind]
             named = {
                 f"{kind}Arn": f"arn:aws:sagemaker:{self._region}:{self._account}:{path}/{name}",
