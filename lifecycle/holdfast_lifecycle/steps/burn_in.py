@@ -23,7 +23,10 @@ MOST_FAILURES = 2
 _SLACK_S = 180.0
 """Beside the seconds asked for: starting, and the pauses between two checks."""
 _TURNS = "/opt/holdfast/turns"
-"""On nodes that share one machine, which are tried out a few at a time: the check waits for its turn."""
+"""
+On nodes that share one machine: they are tried out a few at a time, and their figures differ by the machine's load
+alone, so they are not compared.
+"""
 _TURN_S = 300.0
 """Longest wait for one (`holdfast_agent.burn_in.turns`)."""
 _PASSED = "/var/lib/holdfast/burn-in.json"
@@ -118,7 +121,7 @@ def apply(context: Context) -> None:
         raise StepError(
             expected="the node passes its burn-in",
             seen=seen,
-            action="HyperPod replaces the instance; compare the figures with those of the other nodes",
+            action="replace the instance, as continuous provisioning does by itself; compare other nodes' figures",
         )
     done = code == 0 and report is not None
     _write(context.path(_PASSED), {"instance_id": context.instance_id, "done": done, "remark": output[-_LONGEST:]})
@@ -129,10 +132,12 @@ def apply(context: Context) -> None:
 
 def _deep_check(context: Context) -> tuple[int, str]:
     """Exit code and output of the agent's check; one that hangs means an unhealthy node."""
-    seconds = context.health.burn_in_s
-    longest_s = seconds + _SLACK_S + (_TURN_S if context.path(_TURNS).is_dir() else 0.0)
+    seconds, is_shared = context.health.burn_in_s, context.path(_TURNS).is_dir()
+    longest_s = seconds + _SLACK_S + (_TURN_S if is_shared else 0.0)
     command = [str(context.path(agent.PROGRAM)), "check", "--deep", "--seconds", f"{seconds:g}", "--json"]
-    command += ["--config", str(context.path(agent.CONFIGURATION)), "--peers", str(peers(context))]
+    command += ["--config", str(context.path(agent.CONFIGURATION))]
+    if not is_shared:
+        command += ["--peers", str(peers(context))]
     try:
         done = subprocess.run(
             command,

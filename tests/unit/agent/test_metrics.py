@@ -158,7 +158,7 @@ def test_a_request_that_comes_a_byte_at_a_time_is_ended_and_holds_up_nobody(serv
 
 
 def test_whoever_never_reads_the_answer_is_left_and_holds_up_nobody() -> None:
-    numbers: dict[Metric, float] = {("node_load1", (("n", "x" * 1000 + str(number)),)): 0.5 for number in range(20_000)}
+    numbers: dict[Metric, float] = {("node_load1", (("n", "x" * 1000 + str(number)),)): 0.5 for number in range(8_000)}
     made = MetricsServer(address="127.0.0.1", port=0, token="secret", numbers=lambda: numbers)
     made.start()
     asking = socket.socket()
@@ -167,7 +167,7 @@ def test_whoever_never_reads_the_answer_is_left_and_holds_up_nobody() -> None:
     asking.sendall(b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n")
     began = time.monotonic()
 
-    assert len(scraped(made)) > 20_000_000
+    assert len(scraped(made)) > 8_000_000
     assert time.monotonic() - began < 4.0
     asking.close()
     made.stop()

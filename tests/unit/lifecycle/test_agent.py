@@ -253,6 +253,7 @@ def test_a_check_that_waits_for_its_turn_on_a_shared_machine_does_not_hang(
     node.write("opt/holdfast/turns/joining/0", "")
     checking(node.has(health=WATCHED._replace(burn_in_s=0.1)), does=f"sleep 0.5\n{PASSES}")
     assert node.step("burn_in").succeeded
+    assert "--peers" not in node.read("checked"), "a busy machine makes a slow node of a sound one"
 
 
 def test_a_history_that_is_damaged_accuses_nobody(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:

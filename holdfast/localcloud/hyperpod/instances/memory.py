@@ -28,7 +28,7 @@ class ClusterMemory:
     settled: list[str] = field(default_factory=list)
     """Instance ids when last in service."""
     attempts: dict[str, int] = field(default_factory=dict)
-    """Private address -> automatic replacements in a row."""
+    """Private address -> replacements in a row."""
     failures: dict[str, str] = field(default_factory=dict)
     """Instance id -> reason of its failure."""
     scripts_failed: list[str] = field(default_factory=list)

@@ -318,10 +318,9 @@ class Procedure:
         self._shut_down()
         self._destroy()
         with self.memory.change(self.cluster.arn) as memory:
-            failed = memory.failures.pop(old, None) is not None
+            memory.failures.pop(old, None)
             earlier = memory.returning.pop(old, None)
-            if lost or failed:
-                memory.attempts[self.instance.address] = memory.attempts.get(self.instance.address, 0) + 1
+            memory.attempts[self.instance.address] = memory.attempts.get(self.instance.address, 0) + 1
             memory.returning[new] = Return(
                 verb="replace",
                 old=earlier.old if earlier else old,

@@ -60,3 +60,15 @@ def test_the_repair_of_a_node_names_the_jobs_that_it_had(verb: str, kind: str, r
 
     named = {call.args[0]: call.kwargs["detail"] for call in given["events"].emit.call_args_list}
     assert {name: value for name, value in named[kind].items() if name == "jobs"} == detail
+
+
+def test_a_replacement_that_was_requested_counts_as_an_attempt_as_that_of_a_lost_node_does() -> None:
+    memory = SimpleNamespace(failures={}, returning={}, attempts={}, settled=[])
+    given = {name: MagicMock() for name in Procedure.__dataclass_fields__}
+    given["instance"].address = "10.1.0.12"
+    given["memory"].change.return_value = nullcontext(memory)
+    procedure: Any = Procedure(**given)
+
+    procedure.replace(cause="its Slurm node has the reason Action:Replace", lost=False)
+
+    assert memory.attempts == {"10.1.0.12": 1}, "a failed replacement is tried again only if it is known as one"
