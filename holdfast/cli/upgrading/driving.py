@@ -74,7 +74,8 @@ def _updated(context: Context, plan: GroupPlan, request: Request, progress: Step
 def _parameters(context: Context, plan: GroupPlan, request: Request) -> dict[str, Any]:
     release = {"ImageReleaseVersion": request.release} if request.release else {}
     size = {"Type": "INSTANCE_COUNT", "Value": plan.at_a_time}
-    batches = {"DeploymentConfig": {"RollingUpdatePolicy": {"MaximumBatchSize": size}}}
+    policy = {"RollingUpdatePolicy": {"MaximumBatchSize": size}, "WaitIntervalInSeconds": plan.wait_s}
+    batches = {"DeploymentConfig": policy}
     return {
         "ClusterName": context.session.cluster_name,
         "InstanceGroups": [{"InstanceGroupName": plan.group.name, **release}],

@@ -5,7 +5,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from holdfast.cli.deployed import Context, controller_hostname, describe_cluster, hostname_of, run
+from holdfast.cli.deployed import (
+    Context,
+    controller_hostname,
+    describe_cluster,
+    hostname_of,
+    known_workloads,
+    operated_sizes,
+    run,
+)
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.upgrading.plan import COMPUTE, GroupFacts, JobFacts, NodeFacts, Situation, jobs_of
 from holdfast_common import elastic_nodes, slurm_answers
@@ -34,7 +42,7 @@ def gather(context: Context) -> Situation:
         for one in nodes
     )
     if context.orchestrator == "eks":
-        return Situation(orchestrator="eks", groups=groups, nodes=facts)
+        return Situation(orchestrator="eks", groups=groups, nodes=facts, **_on_kubernetes(context, facts))
     compute = {group.name for group in groups if group.node_type == COMPUTE}
     hosts = frozenset(one.host for one in facts if one.group in compute)
     try:
@@ -42,6 +50,28 @@ def gather(context: Context) -> Situation:
     except CommandError as error:
         jobs, idle, unknown = (), frozenset[str](), str(error)
     return Situation(orchestrator="slurm", groups=groups, nodes=facts, jobs=jobs, idle=idle, unknown=unknown)
+
+
+def _on_kubernetes(context: Context, nodes: Sequence[NodeFacts]) -> dict[str, Any]:
+    """Return ``jobs``, or ``unknown``: why they cannot be listed."""
+    host_of = {f"hyperpod-{node.instance_id}": node.host for node in nodes}
+    try:
+        jobs, sizes = known_workloads(context), operated_sizes(context)
+    except CommandError as error:
+        return {"unknown": str(error)}
+    return {
+        "jobs": tuple(
+            JobFacts(
+                job=str(one.job),
+                ranks=frozenset(host_of[name] for name in one.nodes if name in host_of),
+                spare_count=sizes.get(one.job, {}).get("spares", 0),
+                least=sizes.get(one.job, {}).get("min", 0),
+                launched=one.job in sizes,
+            )
+            for one in jobs
+            if not one.has_ended
+        )
+    }
 
 
 def ask_controller(context: Context, argv: Sequence[str]) -> str:

@@ -13,6 +13,8 @@ from typing import Literal
 
 CONTROLLER, COMPUTE = "Controller", "Compute"
 RUNNING = "Running"
+WAIT_S = 300
+"""For a pod on an updated node, until it is a spare: its image is pulled, its processes start."""
 RELEASE = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}")
 
 
@@ -38,13 +40,14 @@ class GroupFacts:
 @dataclass(frozen=True, kw_only=True)
 class JobFacts:
     """
-    A job of Slurm on compute nodes.
+    A job of Slurm on compute nodes, or of Kubernetes.
 
     Args:
-        ranks: Hosts with ranks, or with any task where no launcher reports.
+        ranks: Hosts with ranks, or with any task where no launcher reports. With EKS hosts of pods, spares too.
         spares: Hosts with a launcher that waits for ranks.
+        spare_count: Spare nodes, with EKS, where ranks and spares change places.
         least: Fewest nodes of an elastic job; 0: its size is fixed.
-        launched: It runs under holdfast-run on all of its hosts.
+        launched: It runs under holdfast-run on all of its hosts; with EKS: as a HoldfastJob.
         allocated: Hosts that one allocation holds together with others.
     """
 
@@ -52,6 +55,7 @@ class JobFacts:
     name: str = ""
     ranks: frozenset[str] = frozenset()
     spares: frozenset[str] = frozenset()
+    spare_count: int = 0
     least: int = 0
     launched: bool = True
     allocated: frozenset[str] = frozenset()
@@ -83,6 +87,8 @@ class Request:
     image_id: str = ""
     batch: int = 0
     """Nodes at a time, with EKS; 0: one."""
+    wait_s: int | None = None
+    """Time between two batches, with EKS. Default: WAIT_S if a job has to be whole again, else none"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +97,7 @@ class GroupPlan:
     Args:
         skipped: Reason why the group stays as it is; empty: it is upgraded.
         at_a_time: Nodes that are updated together.
+        wait_s: Time between two batches.
         leave: Effects on jobs that lose nothing.
         lost: Effects on jobs that lose something.
     """
@@ -99,6 +106,7 @@ class GroupPlan:
     nodes: tuple[NodeFacts, ...] = ()
     skipped: str = ""
     at_a_time: int = 0
+    wait_s: int = 0
     leave: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     stays: frozenset[str] = field(default_factory=frozenset)
@@ -117,8 +125,9 @@ def problems_of(situation: Situation, request: Request) -> list[str]:
         found.append(f"got --release {request.release}; allowed: a release of HyperPod's AMI such as 1.2.3")
     if request.release and request.image_id:
         found.append("got --release and --image; allowed: one of them")
-    if request.batch and situation.orchestrator == "slurm":
-        found.append("got --batch; allowed: with EKS only, HyperPod updates all nodes of a group under Slurm at once")
+    batches = {"--batch": request.batch, "--wait": request.wait_s is not None}
+    if situation.orchestrator == "slurm" and (given := [name for name, value in batches.items() if value]):
+        found.append(f"got {' and '.join(given)}; allowed: with EKS only, Slurm's groups are updated at once")
     found += [
         f"group {group.name} has the AMI {group.image}; add --image AMI, or --image default"
         for group in situation.groups
@@ -145,9 +154,7 @@ def _plan(situation: Situation, request: Request, group: GroupFacts) -> GroupPla
     if skipped := _skipped(group, nodes, request):
         return GroupPlan(group=group, nodes=nodes, skipped=skipped)
     if situation.orchestrator == "eks":
-        at_a_time = min(request.batch or 1, len(nodes))
-        lost = (f"pods on {at_a_time} of {len(nodes)} nodes at a time: HyperPod does not drain them",)
-        return GroupPlan(group=group, nodes=nodes, at_a_time=at_a_time, lost=lost)
+        return _in_batches(situation, request, group)
     if group.node_type == CONTROLLER:
         lost = (
             "Slurm's commands fail until it is back; the queue is lost unless its state is on a shared file system",
@@ -165,6 +172,31 @@ def _plan(situation: Situation, request: Request, group: GroupFacts) -> GroupPla
         lost=tuple(lost_by.values()),
         stays=frozenset(lost_by),
     )
+
+
+def _in_batches(situation: Situation, request: Request, group: GroupFacts) -> GroupPlan:
+    """HyperPod chooses the nodes of a batch and does not drain them, so that their ranks are lost and recovered."""
+    nodes = situation.of(group.name)
+    size, hosts = min(request.batch or 1, len(nodes)), frozenset(node.host for node in nodes)
+    leave, lost = [], []
+    for job in situation.jobs:
+        if not job.ranks & hosts:
+            continue
+        named = f"job {job.job}"
+        if not job.launched:
+            lost.append(f"{named}: its pods end with their nodes: it is no HoldfastJob")
+        elif job.spare_count >= size:
+            leave.append(f"{named}: spares take over from each batch")
+        elif job.least and len(job.ranks) - size >= job.least:
+            leave.append(f"{named}: shrinks with each batch, and grows back")
+        else:
+            few = f"has {job.spare_count} of the {_nodes(size)} that a batch takes as spares"
+            lost.append(f"{named}: {few}: it waits for its nodes, or stops")
+    lost.append(f"other pods on {size} of {len(nodes)} nodes at a time: HyperPod does not drain them")
+    if situation.unknown:
+        lost.append(f"jobs: not checked: {situation.unknown}")
+    wait_s = request.wait_s if request.wait_s is not None else WAIT_S if leave else 0
+    return GroupPlan(group=group, nodes=nodes, at_a_time=size, wait_s=wait_s, leave=tuple(leave), lost=tuple(lost))
 
 
 def _skipped(group: GroupFacts, nodes: Sequence[NodeFacts], request: Request) -> str:

@@ -38,6 +38,7 @@ def plan_lines(plans: Iterable[GroupPlan], request: Request) -> list[str]:
             lines.append(f"{group.name}: stays as it is: {plan.skipped}")
             continue
         how = "all at once" if plan.at_a_time == count else f"{plan.at_a_time} at a time"
+        how += f", {plan.wait_s} s between them" if plan.wait_s else ""
         nodes = "1 node" if count == 1 else f"{count} nodes, {how}"
         lines.append(f"{group.name}: {nodes}: {group.image or 'the release it has'} -> {target}")
         lines += [f"  {text}" for text in plan.leave]

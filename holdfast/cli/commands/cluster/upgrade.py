@@ -28,6 +28,12 @@ def upgrade(
     batch: Annotated[
         int, typer.Option(metavar="N", help="Nodes at a time, with EKS. Default: 1.", min=0, show_default=False)
     ] = 0,
+    wait: Annotated[
+        int | None,
+        typer.Option(
+            metavar="S", help="Time between two batches, with EKS. Default: 300 for jobs with spares.", min=0, max=3600
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan only.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     cluster: Annotated[str | None, CLUSTER] = None,
@@ -37,10 +43,11 @@ def upgrade(
     """
     Upgrade the AMI of a cluster's nodes, group by group.
 
-    Running jobs hand their ranks over first, under Slurm. The plan shows what cannot leave.
+    Running jobs hand their ranks over first, under Slurm; with EKS spares take over from each batch. The plan shows
+    what is lost.
     """
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
-    request = Request(groups=tuple(group or ()), release=release, image_id=image, batch=batch)
+    request = Request(groups=tuple(group or ()), release=release, image_id=image, batch=batch, wait_s=wait)
     situation = gather(context)
     if problems := problems_of(situation, request):
         raise CommandError("\n".join(problems))
@@ -62,7 +69,9 @@ def upgrade(
 def _again(context: Context, request: Request) -> str:
     session = context.session
     target = session.environment or f"--cluster {session.cluster_name} --region {session.region}"
-    options = {"--release": request.release, "--image": request.image_id, "--batch": str(request.batch or "")}
+    wait = "" if request.wait_s is None else str(request.wait_s)
+    options = {"--release": request.release, "--image": request.image_id}
+    options |= {"--batch": str(request.batch or ""), "--wait": wait}
     return " ".join(["holdfast upgrade", target, *(f"{name} {value}" for name, value in options.items() if value)])
 
 

@@ -6,6 +6,7 @@ from holdfast.cli.deployed.kubernetes.jobs import (
     known_workloads,
     kubernetes_outcome,
     kubernetes_output,
+    operated_sizes,
     workload,
     workload_rows,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "kubeconfig_path",
     "kubernetes_outcome",
     "kubernetes_output",
+    "operated_sizes",
     "sign_in",
     "workload",
     "workload_rows",

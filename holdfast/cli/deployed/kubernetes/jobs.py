@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from holdfast.cli.deployed.finished_jobs import LINES, MOST_SHOWN, JobRow, shown_span, shown_time
 from holdfast.cli.deployed.kubernetes.login import sign_in
@@ -19,7 +21,7 @@ from holdfast.cli.kubernetes import (
     workloads,
 )
 from holdfast.cli.terminal import CommandError
-from holdfast_common import KubernetesClient, KubernetesError
+from holdfast_common import JOB_API, JOB_PLURAL, KubernetesClient, KubernetesError
 
 KINDS = {"batch/v1": "jobs", "apps/v1": "statefulsets"}
 LOG_LINES = "tailLines"
@@ -47,6 +49,23 @@ def known_workloads(context: Context) -> list[Workload]:
 def workload(context: Context, *, job: str) -> Workload | None:
     requested = check_kubernetes_job(job)
     return next((one for one in known_workloads(context) if one.job == requested), None)
+
+
+def operated_sizes(context: Context) -> dict[JobName, dict[str, Any]]:
+    """``nodes`` of each HoldfastJob, by the job that it is or carries out. Raises: CommandError."""
+    client = sign_in(context).client
+    try:
+        found = _listed(client, version=JOB_API, plural=JOB_PLURAL)
+    except KubernetesError as error:
+        raise CommandError(f"the HoldfastJobs of the cluster cannot be listed: {error}", exit_code=1) from None
+    return {_requested_by(one): one["spec"]["nodes"] for one in found}
+
+
+def _requested_by(job: Object) -> JobName:
+    """Return the HyperPodPyTorchJob that a HoldfastJob carries out, or itself."""
+    owners = job["metadata"].get("ownerReferences") or ()
+    name = next((one["name"] for one in owners if one.get("controller")), "")
+    return replace(job_name_of(job), name=name) if name else job_name_of(job)
 
 
 def _objects(client: KubernetesClient) -> list[Object]:

@@ -1,5 +1,5 @@
 """
-A HoldfastJob of three nodes and a spare: a launcher is killed, a node is drained, a node is to be replaced.
+A HoldfastJob of three nodes and a spare: a launcher is killed, a node is drained, one is replaced, all are upgraded.
 
 Pods come back under their names, the others train on, and no step is lost or repeated.
 """
@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from distributions import ROOT
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.kubernetes, pytest.mark.timeout(1800)]
 
 EXAMPLE = ROOT / "examples" / "bytelm"
-JOB, NODES, SPARES = "bytelm", 3, 1
+JOB, NODES, SPARES, WORKERS = "bytelm", 3, 1, 6
 BACK_WITHIN_S = 20.0
 HEALTH = "sagemaker.amazonaws.com/node-health-status"
 
@@ -99,8 +100,7 @@ class Job:
 @pytest.fixture
 def job(kubernetes_product: Any, tmp_path: Path) -> Iterator[Job]:
     images = {name: {"source": "environment"} for name in ("training", "health_agent", "job_operator")}
-    workers = {"workers": NODES + SPARES + 1}
-    environment = kubernetes_product.kubernetes_environment(counts=workers, images=images)
+    environment = kubernetes_product.kubernetes_environment(counts={"workers": WORKERS}, images=images)
     kubernetes_product.run("up", str(environment))
     made = Job(Cluster(kubernetes_product))
     made.cluster.run("submit", str(endless(tmp_path / "bytelm")), "--prepare", str(EXAMPLE / "prepare.py"))
@@ -172,6 +172,29 @@ def test_pods_come_back_under_their_names_and_no_step_is_lost(job: Job, capsys: 
     assert (status["state"], status["nodes"]) == ("Running", NODES + SPARES)
     with capsys.disabled():
         print("\n" + "\n".join(lines), f"\nload {os.getloadavg()[0]:.0f} on {os.cpu_count()}")
+
+
+def test_an_upgrade_of_six_nodes_one_at_a_time_loses_no_step(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.cluster.until(lambda: len(job.running()) == NODES + SPARES, what="all pods", within_s=120)
+    time.sleep(12)
+    began_ns = time.time_ns()
+
+    child = job.cluster.product.popen("upgrade", "--yes", "--group", "workers", "--release", "2.0.0", "--wait", "60")
+    printed, mistakes = child.communicate(timeout=1500)
+    assert child.returncode == 0, printed + mistakes
+
+    assert f"job default/{JOB}: spares take over from each batch" in printed
+    assert f"upgraded: workers ({WORKERS})" in printed
+    updated = Counter(one["node"] for one in job.cluster.kinds("node_updated", since_ns=began_ns))
+    assert sorted(updated.values()) == [1] * WORKERS
+    job.cluster.until(lambda: job.trains_after(time.time_ns() - 2_000_000_000), what="training", within_s=60)
+    lost, recoveries = repeated(job, began_ns)
+    with capsys.disabled():
+        print(f"\n{WORKERS} nodes upgraded in {(time.time_ns() - began_ns) / 1e9:.0f} s: ", end="")
+        print(f"{recoveries} recoveries, {lost} steps lost")
+    assert lost == 0
+    assert recoveries >= NODES, "each node with a rank was lost once"
+    assert job.get("holdfastjob", JOB)["status"]["restarts"]["jobs"] == 0
 
 
 def test_mistakes_are_refused_at_once_by_admission(job: Job, tmp_path: Path) -> None:

@@ -80,6 +80,37 @@ def test_with_eks_nodes_are_updated_in_batches_and_the_plan_says_that_pods_are_n
         (plan,) = plan_of(on_eks, Request(release="2.0.0", batch=batch))
         assert plan.at_a_time == expected
         assert "HyperPod does not drain them" in plan.lost[0]
+        assert plan.wait_s == 0
+
+
+@pytest.mark.parametrize(
+    ("job", "batch", "leave", "lost", "wait_s"),
+    [
+        ({"spare_count": 1}, 1, "job default/a: spares take over from each batch", "", 300),
+        ({"spare_count": 1}, 2, "", "job default/a: has 1 of the 2 nodes that a batch takes as spares: it waits", 0),
+        ({"least": 3}, 1, "job default/a: shrinks with each batch, and grows back", "", 300),
+        ({"least": 4}, 1, "", "has 0 of the 1 node that a batch takes as spares", 0),
+        ({"launched": False}, 1, "", "its pods end with their nodes: it is no HoldfastJob", 0),
+    ],
+)
+def test_with_eks_a_job_with_as_many_spares_as_a_batch_has_nodes_loses_nothing(
+    job: dict[str, Any], batch: int, leave: str, lost: str, wait_s: int
+) -> None:
+    given = situation(JobFacts(job="default/a", ranks=hosts(0, 1, 2, 3), **job), orchestrator="eks")
+    (plan,) = [one for one in plan_of(given, Request(release="2.0.0", batch=batch)) if one.group.name == "first"]
+
+    assert plan.leave == ((leave,) if leave else ())
+    assert (lost or "other pods on") in plan.lost[0]
+    assert plan.wait_s == wait_s
+    (asked,) = [
+        one for one in plan_of(given, Request(release="2.0.0", wait_s=60, batch=batch)) if one.group.name == "first"
+    ]
+    assert asked.wait_s == 60
+
+
+def test_what_kubernetes_does_not_say_of_jobs_is_in_the_plan() -> None:
+    given = situation(orchestrator="eks", unknown="the jobs of the cluster cannot be listed: 403")
+    assert plan_of(given, NEW)[1].lost[-1] == "jobs: not checked: the jobs of the cluster cannot be listed: 403"
 
 
 # --- jobs
