@@ -148,21 +148,22 @@ def _wait_until_ready(
     ready: Callable[[], bool],
     stall_s: float,
 ) -> None:
-    began = last = time.monotonic()
+    began, idle_s = time.monotonic(), 0.0
     done, pause_s = WorkDone(), 0.05
     while not ready():
         if why := ended():
             raise ProcessError(f"{name} {why} while starting:\n{_tail(log)}")
-        now, work = time.monotonic(), _work_of(process.pid)
+        took_s, work = time.monotonic() - began, _work_of(process.pid)
         if work.is_beyond(done, stall_s=stall_s):
-            last, done = now, work
-        if now - last > stall_s or now - began > LONGEST_START_S:
+            idle_s, done = 0.0, work
+        if idle_s > stall_s or took_s > LONGEST_START_S:
             raise ProcessError(
-                f"{name} was not ready after {now - began:.0f} s and idle for the last {now - last:.0f} s; "
+                f"{name} was not ready after {took_s:.0f} s and idle for the last {idle_s:.0f} s; "
                 f"its log ends with:\n{_tail(log)}"
             )
         time.sleep(pause_s)
-        if now - began > 5.0:
+        idle_s += pause_s  # where this process itself did not run for a while, nor did that one
+        if took_s > 5.0:
             pause_s = LONGEST_POLL_S
 
 
