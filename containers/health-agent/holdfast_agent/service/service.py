@@ -12,10 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
+from holdfast_agent.controller import ControllerWatch
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
+from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.service.coverage_events import changed, reports
 from holdfast_agent.service.interfaces import Companion, Deciding, Measuring, Remedies
 from holdfast_agent.service.notify import notify, watchdog_s
@@ -26,10 +28,6 @@ from holdfast_agent.service.verdict_events import verdict_event, verdict_status
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
 from holdfast_common import kinds, plain, visible
-
-if TYPE_CHECKING:
-    from holdfast_agent.controller import ControllerWatch
-    from holdfast_agent.launchers import LauncherSocket
 
 TURN_S = 1.0
 """Longest time between two turns."""
