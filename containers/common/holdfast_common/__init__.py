@@ -32,6 +32,7 @@ from holdfast_common.log import (
     events_counted,
     events_log_group,
     instance_id,
+    job_name,
     log_of_jobs,
     stream_of_jobs,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "in_order",
     "instance_id",
     "is_of_stream",
+    "job_name",
     "kinds",
     "kubernetes_trust",
     "log_of_jobs",

@@ -30,7 +30,6 @@ class Keeper:
 
     Args:
         host: address to listen at. Default: all
-        port: Default: any that is free
         deadline_s: for one visit. Default: 300
         faults: On purpose. Default: none.
     """
@@ -39,7 +38,6 @@ class Keeper:
         self,
         *,
         host: str = "",
-        port: int = 0,
         deadline_s: float = 300.0,
         token: str = "",
         faults: Injector | None = None,
@@ -57,7 +55,7 @@ class Keeper:
         self._strangers = 0
         self.spent_s = 0.0
         """CPU of all visits."""
-        self._door = listen(host, port=port)
+        self._door = listen(host)
         self.port: int = self._door.getsockname()[1]
         threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
 

@@ -82,7 +82,6 @@ class Snapshots:
     Args:
         every: updates from one snapshot to the next.
         host: address to listen at. Default: all
-        port: Default: any that is free; see ``port``
         settle_s: longest that an update waits for a copy. Default: 60
         transfer_s: longest that a shard may travel. Default: 300
         faults: On purpose. Default: none.
@@ -93,7 +92,6 @@ class Snapshots:
         *,
         every: int,
         host: str = "",
-        port: int = 0,
         settle_s: float = 60.0,
         transfer_s: float = 300.0,
         faults: Injector | None = None,
@@ -105,7 +103,7 @@ class Snapshots:
         self._transfer_s = transfer_s
         self._token = os.environ.get("HOLDFAST_TOKEN", "")
         self._faults = faults or Injector()
-        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s, token=self._token, faults=self._faults)
+        self._keeper = Keeper(host=host, deadline_s=transfer_s, token=self._token, faults=self._faults)
         self.port = self._keeper.port
         self.problem = ""
         """Why the newest snapshot is not safe yet; empty when nothing is known."""
