@@ -25,9 +25,10 @@ from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import RECEIVED, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
-from holdfast_runtime.inprocess.tensors import Stateful, packed_values
+from holdfast_runtime.inprocess.tensors import packed_values
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
+from holdfast_runtime.snapshots import Stateful
 
 __all__ = [
     "BUCKET_BYTES",
