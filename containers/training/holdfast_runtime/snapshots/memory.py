@@ -80,7 +80,6 @@ class Snapshots:
     The snapshots of one process. It outlives groups, models and generations.
 
     Args:
-        every: updates from one snapshot to the next.
         host: address to listen at. Default: all
         settle_s: longest that an update waits for a copy. Default: 60
         transfer_s: longest that a shard may travel. Default: 300
@@ -90,15 +89,11 @@ class Snapshots:
     def __init__(
         self,
         *,
-        every: int,
         host: str = "",
         settle_s: float = 60.0,
         transfer_s: float = 300.0,
         faults: Injector | None = None,
     ) -> None:
-        if every < 1:
-            raise ValueError(f"snapshots are taken every 1 or more steps, got {every}")
-        self.every = every
         self._settle_s = settle_s
         self._transfer_s = transfer_s
         self._token = os.environ.get("HOLDFAST_TOKEN", "")
@@ -191,10 +186,6 @@ class Snapshots:
         """Call it before each update: waits until the state that the update will change has been copied."""
         if self._copy is not None:
             self._copy.settle(deadline_s=self._settle_s)
-
-    def after_update(self, step: int) -> bool:
-        """Call it after each update with the number of finished ones. True when a snapshot was begun."""
-        return step % self.every == 0 and self.take(step)
 
     def take(self, step: int) -> bool:
         """
