@@ -79,7 +79,7 @@ class Trainer:
         self.model = build()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
         self.shard = Shard(self.model, self.optimizer)
-        self.snapshots = Snapshots(every=options.every, host="127.0.0.1")
+        self.snapshots = Snapshots(host="127.0.0.1")
         self.step = 0
         self.train(2)
         ports: list[Any] = [None] * options.ranks

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -123,8 +124,6 @@ def _perform(step: Step, context: Context) -> dict[str, str]:
     except StepError as error:
         return {"outcome": FAILED, "expected": error.expected, "seen": error.seen, "action": error.action}
     except Exception as error:  # noqa: BLE001  the entry point of a process: whatever it was must reach the log
-        import traceback
-
         where = traceback.extract_tb(error.__traceback__)[-1]
         return {
             "outcome": FAILED,

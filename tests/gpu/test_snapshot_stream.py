@@ -23,7 +23,7 @@ def test_the_copy_is_of_the_moment_though_the_update_is_enqueued_at_once() -> No
     torch.manual_seed(1)
     model = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, device="cuda") for _ in range(8)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
-    snapshots = Snapshots(every=1, host="127.0.0.1", settle_s=DEADLINE_S, transfer_s=DEADLINE_S)
+    snapshots = Snapshots(host="127.0.0.1", settle_s=DEADLINE_S, transfer_s=DEADLINE_S)
     shard = Shard(model, optimizer)
     inputs = torch.randn(WIDTH, WIDTH, device="cuda")
 

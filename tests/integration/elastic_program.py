@@ -21,8 +21,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 import holdfast_runtime as holdfast
-from holdfast_runtime.boxes import Shard, boxes_of
 from holdfast_runtime.faults import Injector
+from holdfast_runtime.groups import private
 from holdfast_runtime.transfer import local
 
 STAYS_AWAY = "stays-away"
@@ -34,15 +34,8 @@ def sum_of_rows(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int
     total = 0
     for name, parameter in model.named_parameters():
         assert isinstance(parameter, DTensor)
-        mesh = parameter.device_mesh
-        boxes = boxes_of(
-            name,
-            shape=parameter.shape,
-            mesh_shape=mesh.shape,
-            placements=(Shard(0),),
-            coordinate=mesh.get_coordinate(),
-        )
-        first = boxes[0].offsets[0] if boxes else 0
+        _, offsets = private.local_part(parameter)
+        first = offsets[0]
         state = optimizer.state[parameter]
         for key, tensor in (("", parameter), *((key, state[key]) for key in ("exp_avg", "exp_avg_sq") if key in state)):
             for number, row in enumerate(local(tensor)):

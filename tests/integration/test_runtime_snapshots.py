@@ -142,7 +142,7 @@ def program(folder: Path) -> None:
     from holdfast_runtime.snapshots import SnapshotError, Snapshots
 
     torch.set_num_threads(1)
-    snapshots = Snapshots(every=EVERY, host="127.0.0.1", settle_s=10, transfer_s=10)
+    snapshots = Snapshots(host="127.0.0.1", settle_s=10, transfer_s=10)
     position = {"committed_step": 0}
     while True:
         say({"type": "ready", "port": snapshots.port, "held": snapshots.held(), **position})
@@ -200,7 +200,8 @@ def train(folder: Path, view: dict[str, Any], snapshots: Any, position: dict[str
         optimizer.zero_grad()
         position["committed_step"] = step + 1
         say({"type": "did", "step": step + 1, "digest": digest(shard), "source": "step"})
-        snapshots.after_update(step + 1)
+        if (step + 1) % EVERY == 0:
+            snapshots.take(step + 1)
         if dying:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -48,9 +48,7 @@ class FakeLauncher:
         self, generation: int, *, step: int = 0, source: str = "memory", world_size: int = 1, rank: int = 0
     ) -> None:
         plan = Plan(source=source)  # type: ignore[arg-type]
-        self.send(
-            View(generation=generation, rank=rank, local_rank=0, world_size=world_size, resume_step=step, plan=plan)
-        )
+        self.send(View(generation=generation, rank=rank, world_size=world_size, resume_step=step, plan=plan))
 
     def stop(self, exit_code: int = 1) -> None:
         self.send(Stop(reason="a test wants it", exit_code=exit_code))

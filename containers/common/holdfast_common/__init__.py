@@ -5,46 +5,42 @@ Standard library only and Python 3.9, because it runs on nodes before anything i
 HyperPod's EKS nodes are made, has no newer one.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from holdfast_common import kinds
+from holdfast_common import kinds, node_socket, slurm_answers
+from holdfast_common.decisions import Elastic, Waiting, elastic_nodes, shares
+from holdfast_common.detectors_lost import LostDetector, LostDetectors, lost_detectors
+from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
+from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
+from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
+from holdfast_common.kubernetes import (
+    JOB_API,
+    JOB_GROUP,
+    JOB_INDEX_LABEL,
+    JOB_KIND,
+    JOB_LABEL,
+    JOB_PLURAL,
+    JOB_VERSION,
+    NODE_HEALTH_LABEL,
+    ClusterAccess,
+    KubernetesClient,
+    KubernetesError,
+    kubernetes_trust,
+)
+from holdfast_common.lease import Lease
 from holdfast_common.log import (
     EventLog,
     dropped_event,
     events_counted,
     events_log_group,
     instance_id,
+    job_name,
     log_of_jobs,
     stream_of_jobs,
 )
+from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
-
-if TYPE_CHECKING:
-    from holdfast_common import node_socket, slurm_answers
-    from holdfast_common.decisions import Elastic, Waiting, elastic_nodes, shares
-    from holdfast_common.detectors_lost import LostDetector, LostDetectors, lost_detectors
-    from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
-    from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
-    from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
-    from holdfast_common.kubernetes import (
-        JOB_API,
-        JOB_GROUP,
-        JOB_INDEX_LABEL,
-        JOB_KIND,
-        JOB_LABEL,
-        JOB_PLURAL,
-        JOB_VERSION,
-        NODE_HEALTH_LABEL,
-        ClusterAccess,
-        KubernetesClient,
-        KubernetesError,
-        kubernetes_trust,
-    )
-    from holdfast_common.lease import Lease
-    from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
-    from holdfast_common.stories import Stall
-    from holdfast_common.texts import closest_word, plain, visible
-    from holdfast_common.timelines import IncidentReader, JobReader, JobTimeline, Phase, Timeline, timeline
+from holdfast_common.stories import Stall
+from holdfast_common.texts import closest_word, plain, visible
+from holdfast_common.timelines import IncidentReader, JobReader, JobTimeline, Phase, Timeline, timeline
 
 __all__ = [
     "FAULTS",
@@ -98,6 +94,7 @@ __all__ = [
     "in_order",
     "instance_id",
     "is_of_stream",
+    "job_name",
     "kinds",
     "kubernetes_trust",
     "log_of_jobs",
@@ -112,29 +109,3 @@ __all__ = [
     "timeline",
     "visible",
 ]
-
-_FROM = {
-    **dict.fromkeys(("Event", "ParsedEvents", "detail_step", "is_of_stream", "of_job", "parse_events"), "events"),
-    **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
-    **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
-    **dict.fromkeys(("JOB_API", "JOB_GROUP", "JOB_INDEX_LABEL", "JOB_KIND", "JOB_LABEL"), "kubernetes"),
-    **dict.fromkeys(("JOB_PLURAL", "JOB_VERSION", "NODE_HEALTH_LABEL"), "kubernetes"),
-    **dict.fromkeys(("ClusterAccess", "KubernetesClient", "KubernetesError", "kubernetes_trust"), "kubernetes"),
-    **dict.fromkeys(("Elastic", "Waiting", "elastic_nodes", "shares"), "decisions"),
-    **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
-    "Lease": "lease",
-    "Stall": "stories",
-    **dict.fromkeys(("closest_word", "plain", "visible"), "texts"),
-    **dict.fromkeys(("IncidentReader", "JobReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
-    **dict.fromkeys(("LostDetector", "LostDetectors", "lost_detectors"), "detectors_lost"),
-}
-_MODULES = ("node_socket", "slurm_answers")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FROM and name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    module = importlib.import_module(f"{__name__}.{_FROM.get(name, name)}")
-    return getattr(module, name) if name in _FROM else module

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 
 from holdfast_lifecycle.controller.database import DEFAULT_SCHEMA
 from holdfast_lifecycle.model import AccountingDatabase, Context, StepError
@@ -48,8 +49,6 @@ def point_slurmdbd(context: Context) -> bool:
     if database is None:
         if "storagetype" in found:
             return False
-        import secrets  # only here: importing it takes as long as a step
-
         storage = {"StorageHost": "localhost", "StorageUser": _USER, "StoragePass": secrets.token_urlsafe(24)}
     else:
         storage = _outside(database)

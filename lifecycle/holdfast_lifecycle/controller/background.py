@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,8 +58,6 @@ def _work(work: Callable[[], None], lock: Path, log: Path, begun: int) -> None:
     except BlockingIOError:
         code = 0
     except BaseException:  # noqa: BLE001  the end of a process: whatever it was goes to the log
-        import traceback
-
         traceback.print_exc()
     finally:
         os._exit(code)

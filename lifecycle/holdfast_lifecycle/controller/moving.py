@@ -1,6 +1,7 @@
 """Move of the directories of slurmctld and MariaDB to the shared file system."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -58,8 +59,6 @@ def adopt_running(local: Path, shared: Path, *, owner: tuple[int, int]) -> bool:
     copied after that, never over newer ones. An interrupted save leaves ``*.new`` behind, and is repaired by another
     save.
     """
-    import shutil  # only here: importing it takes as long as a step
-
     unfinished = shared.with_name(f"{shared.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)

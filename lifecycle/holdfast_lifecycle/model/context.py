@@ -4,6 +4,7 @@ Context of a node: lifecycle configuration, and its place in resource_config.jso
 A node that cannot find itself stops at once: guessing a role would be worse.
 """
 
+import fcntl
 import os
 import socket
 import struct
@@ -215,8 +216,6 @@ def own_addresses() -> set[str]:
 
 def interfaces() -> "Iterator[tuple[str, str]]":
     """Names and IPv4 addresses of this node's interfaces, from the kernel: no name lookup, network or program."""
-    import fcntl
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Optional
 
@@ -47,14 +49,10 @@ def with_lines(text: str, lines: Iterable[str]) -> str:
 def copy_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
     """Copy a directory under a temporary name, and rename it when all is on the disk; remains are removed."""
     unfinished = target.with_name(f"{target.name}.part")
-    import shutil  # only here and below: importing it takes as long as a step
-
     if unfinished.exists():
         shutil.rmtree(unfinished)
     shutil.copytree(source, unfinished, symlinks=True, ignore=_no_sockets)
     own_folder(unfinished, owner=owner)
-    from concurrent.futures import ThreadPoolExecutor  # only here: importing it takes longer than most steps
-
     # At the same time, so that the file system writes its journal once for many.
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:
         list(pool.map(_sync, [*_files(unfinished), unfinished]))
@@ -64,8 +62,6 @@ def copy_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
 
 def fill_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
     """Copy what the target lacks, even while others write there; ``*.new`` files are unfinished."""
-    import shutil
-
     for path in sorted(_files(source)):
         place = target / path.relative_to(source)
         if path.is_dir():

@@ -5,6 +5,7 @@ All nodes try at the same time: homes and key folders are renamed into place whe
 """
 
 import os
+import shutil
 from pathlib import Path
 
 from holdfast_lifecycle.model import Context, StepError, User
@@ -45,8 +46,6 @@ def make_home(context: Context, user: User) -> None:
 
 def place_folder(context: Context, home: Path, user: User) -> None:
     """Make a folder under a temporary name, which the step fsx ignores, and rename it when complete."""
-    import shutil  # only here: importing it takes as long as a step
-
     home.parent.mkdir(parents=True, exist_ok=True)
     fresh = home.with_name(f".{home.name}.{context.instance_id}")
     shutil.rmtree(fresh, ignore_errors=True)

@@ -1,6 +1,8 @@
 """SSH key pair of an account for access between nodes."""
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 from holdfast_lifecycle.model import StepError, User
@@ -33,8 +35,6 @@ def give_key_pair(home: Path, user: User, *, node: str, work: Path) -> None:
     Raises:
         StepError: The account's folder cannot be used.
     """
-    import tempfile  # only here: importing it takes as long as a step
-
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work) as folder:
         made = Path(folder, KEY)
@@ -64,8 +64,6 @@ def _keep_keys(home: Path, private: bytes, public: bytes, *, node: str) -> None:
 
 
 def _make_folder(keys: Path, files: dict[str, bytes], *, node: str) -> None:
-    import shutil
-
     fresh = keys.with_name(f".ssh.{node}")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=_KEYS)

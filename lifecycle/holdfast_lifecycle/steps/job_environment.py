@@ -103,7 +103,7 @@ def _files(context: Context) -> dict[str, bytes]:
     }
     for package in _PACKAGES:
         for source in sorted((context.bundle / package).rglob("*")):
-            if source.suffix == ".py" or source.name == "py.typed":
+            if source.suffix in (".json", ".py", ".typed"):
                 files[f"{_LIBRARY}/{source.relative_to(context.bundle)}"] = source.read_bytes()
     return files
 

@@ -9,23 +9,19 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 from holdfast_lifecycle.model import Context
 from holdfast_lifecycle.node import find_program
+from holdfast_lifecycle.preloading import Order
 from holdfast_lifecycle.steps.fsx import mount_type
-
-if TYPE_CHECKING:
-    from holdfast_lifecycle.preloading import Order
 
 _STATE = "/var/lib/holdfast/preload"
 _LOG = "/var/log/holdfast/preload.log"
 _START_WAIT_S = 10.0
 
 
-def order(context: Context) -> "Order":
-    from holdfast_lifecycle.preloading import Order  # only where something is fetched, for the sake of all others
-
+def order(context: Context) -> Order:
     return Order(
         folders=tuple(str(context.path(folder)) for folder in context.preload),
         state=str(context.path(_STATE)),
@@ -52,8 +48,6 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
-    from dataclasses import asdict  # only where something is fetched, as above
-
     find_program("lfs")
     log = context.path(_LOG)
     log.parent.mkdir(parents=True, exist_ok=True)

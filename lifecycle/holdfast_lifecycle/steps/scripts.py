@@ -4,6 +4,7 @@ Your own scripts have succeeded, once per content, after every step of ours and 
 A script that has succeeded does not run again on the same node unless its content changed.
 """
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +21,6 @@ def _script(context: Context, name: str) -> Path:
 def _mark(context: Context, name: str) -> Path:
     """File that records that this content of the script has succeeded here."""
     try:
-        import hashlib  # this and subprocess only where there is a script: importing them takes longer than the step
-
         content = _script(context, name).read_bytes()
     except OSError as error:
         raise StepError(

@@ -26,7 +26,7 @@ def test_a_file_and_what_is_set_make_a_configuration(tmp_path: Path) -> None:
     file.write_text('{"remedies.mode": "act", "metrics": {"port": 9500}, "node.host": "ip-10-1-0-1"}')
     found = load(file=file, assignments=["remedies.breaker_share=0.5", "metrics.port=9600"], environment={})
     assert (found.remedies_mode, found.metrics_port, found.remedies_breaker_share) == ("act", 9600, 0.5)
-    assert found.dotted()["node.host"] == "ip-10-1-0-1"
+    assert found.node_host == "ip-10-1-0-1"
 
 
 def test_all_mistakes_are_told_at_once_with_what_is_allowed(tmp_path: Path) -> None:

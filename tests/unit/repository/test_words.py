@@ -19,7 +19,6 @@ EXCEPTIONS = {
     "constructs/holdfast_constructs/helm_installer/_helm.py: said": "part of a deployed asset",
     "constructs/holdfast_constructs/observability/alarms.py: tells": "templates that are deployed have it",
     "constructs/holdfast_constructs/observability/alarms.py: told": "the id of a metric in templates that are deployed",
-    "containers/training/holdfast_runtime/inprocess/member/__init__.py: telling": "a class, renamed with its folder",
     "containers/training/holdfast_runtime/inprocess/member/telling.py: telling": "a class, renamed with its folder",
     "containers/training/holdfast_runtime/witness/__main__.py: nobody": "the account",
     "holdfast/localcloud/hyperpod/slurm/daemons.py: wants": "a folder of systemd",

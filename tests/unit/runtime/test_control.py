@@ -57,7 +57,7 @@ FROM = [
 ]
 TO = [
     Leave(generation=2, reason="rank 1 is lost"),
-    View(2, 0, 0, 4, 7, Plan(source="peer", donors=(1, 2)), hosts=("host", "host"), ports=(1, 2)),
+    View(2, 0, 4, 7, Plan(source="peer", donors=(1, 2)), hosts=("host", "host"), ports=(1, 2)),
     Stop(reason="the end", exit_code=1),
     Keys.of(1, {"a": "Yg==", "b": None}),
     Changed(request=2, value="Mw=="),
@@ -311,7 +311,7 @@ def test_who_has_a_model_hears_no_more_of_what_to_build_and_who_has_none_hears_i
     with launcher, rank:
         client = ControlClient(rank)
         asked = Build(rank=2, world_size=4, step=7)
-        view = View(2, 2, 0, 4, 7, Plan(source="peer"))
+        view = View(2, 2, 4, 7, Plan(source="peer"))
         for message in (asked, asked, view):
             launcher.sendall(TO_RANK.encode(message) + b"\n")
 

@@ -330,7 +330,7 @@ def test_a_spare_that_is_built_gives_way_where_it_cannot_be_the_rank(
 
 def test_a_process_that_comes_late_to_its_place_hears_what_was_said_before_it() -> None:
     slot, said = LocalSlots(node=0, ranks=1, spares=0)[0], list[bytes]()
-    view = View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer"))
+    view = View(generation=3, rank=0, world_size=1, resume_step=0, plan=Plan(source="peer"))
     slot.expect(view)
     slot.post(b"one")
     slot.writer = SimpleNamespace(write=said.append)  # type: ignore[assignment]
@@ -347,7 +347,7 @@ def test_a_process_that_comes_late_to_its_place_hears_what_was_said_before_it() 
 
 def test_a_process_that_comes_when_its_generation_is_over_hears_nothing_of_it() -> None:
     slot = LocalSlots(node=0, ranks=1, spares=0)[0]
-    slot.expect(View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer")))
+    slot.expect(View(generation=3, rank=0, world_size=1, resume_step=0, plan=Plan(source="peer")))
     slot.post(b"one")
 
     slot.expect(None)
@@ -357,7 +357,7 @@ def test_a_process_that_comes_when_its_generation_is_over_hears_nothing_of_it() 
 
 def test_a_spare_that_gets_a_rank_while_it_makes_its_model_is_waited_for_as_any_that_makes_one() -> None:
     slot = LocalSlots(node=0, ranks=1, spares=0)[0]
-    view = View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer"))
+    view = View(generation=3, rank=0, world_size=1, resume_step=7, plan=Plan(source="peer"))
 
     for built, making in ((-1, True), (0, False)):
         slot.built, slot.ready = 0, Ready(committed_step=0, state="none", built=built)
@@ -382,7 +382,7 @@ async def test_a_spare_that_has_its_model_once_it_has_a_rank_has_not_left_its_ge
 
     await says(waits)
     slot.built = 0
-    slot.take(View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer")))
+    slot.take(View(generation=3, rank=0, world_size=1, resume_step=7, plan=Plan(source="peer")))
     await says(built, then)
     assert (slot.ready, heard) == (None, [waits, then])
 

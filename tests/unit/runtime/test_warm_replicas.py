@@ -86,7 +86,7 @@ def test_it_has_the_memory_while_it_waits_and_the_bits_of_a_peer_in_it_when_it_h
         assert (warm.built, warm.moves, warm.state) == (2, True, "none")
         before.extend(tensor.data_ptr() for tensor in state_of(optimizer))
         plan, at = Plan(source="peer", donors=(0,)), {"hosts": (LOCAL,), "ports": (server.port,)}
-        launcher.send(View(generation=1, rank=0, local_rank=0, world_size=1, resume_step=STEP, plan=plan, **at))
+        launcher.send(View(generation=1, rank=0, world_size=1, resume_step=STEP, plan=plan, **at))
 
     run = while_it_waits(talk, model, optimizer)
     server.close()

@@ -1,7 +1,7 @@
 """Decisions that more than one process makes, pure: remedies (claim, hand over, request, breaker) and sizes."""
 
 from holdfast_common.decisions.lending import Elastic, Waiting, elastic_nodes, shares
-from holdfast_common.decisions.remedies import NodeState, Order, Report, Stage, Step, StepEvent, decide, depends_on_jobs
+from holdfast_common.decisions.remedies import NodeState, Order, Report, Stage, Step, decide, depends_on_jobs
 
 __all__ = [
     "Elastic",
@@ -10,7 +10,6 @@ __all__ = [
     "Report",
     "Stage",
     "Step",
-    "StepEvent",
     "Waiting",
     "decide",
     "depends_on_jobs",

@@ -78,8 +78,7 @@ def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Ke
     some keep more. On a single node the processes are paired, which covers the loss of a process only.
 
     Args:
-        alike: ranks that have the same state, such as ``boxes.alike``; those that are apart already need no keeper.
-            Default: no two are alike
+        alike: ranks that have the same state; those that are apart already need no keeper. Default: no two are alike
     """
     ranks = range(len(spots))
     reach: Reach = "rack" if _has_racks(spots) and 2 * max(map(len, _groups(spots, "rack"))) <= len(spots) else "node"
@@ -98,8 +97,7 @@ def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept
     Losses that the copies allow.
 
     Args:
-        alike: ranks that have the same, as classes (``boxes.alike``) or box by box (the keys of ``boxes.strata``),
-            which is exact where ranks have some boxes in common. Ranks in none of them have no twin.
+        alike: ranks that have the same state. Ranks in none of them have no twin.
         kept: who keeps snapshots. Default: nobody
     """
     holders = [tuple(ranks) for ranks in alike]

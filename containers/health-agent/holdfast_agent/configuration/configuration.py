@@ -66,9 +66,6 @@ class Configuration(NamedTuple):
     fabric_root: str = "/sys/class/infiniband"
     hma_path: str = ""
 
-    def dotted(self) -> "dict[str, Any]":
-        return {KEYS[field].name: value for field, value in self._asdict().items()}
-
     def listed(self, value: str) -> "Optional[list[str]]":
         return None if value == AUTO else [item.strip() for item in value.split(",") if item.strip()]
 

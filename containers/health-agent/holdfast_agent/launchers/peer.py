@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from holdfast_common import job_name
+
 PROC = Path("/proc")
 MOST_DESCENDANTS = 4096
 _CREDENTIALS = struct.Struct("3i")
 _SLURM_JOB = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
-_JOB_NAMES = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
-"""As ``holdfast_common.EventLog`` has them."""
 
 
 class PeerMismatchError(ValueError):
@@ -40,7 +40,7 @@ class Peer:
         known = found[-1] if found else environment.get("SLURM_JOB_ID", "")
         if known and task != known:
             raise PeerMismatchError(f"process {self.pid} belongs to Slurm job {known}, but reports {task or 'none'}")
-        named = next((environment[name] for name in _JOB_NAMES if environment.get(name)), "")
+        named = job_name(environment)
         if named and job != named:
             raise PeerMismatchError(f"process {self.pid} was started for job {named}, but reports {job or 'none'}")
 

@@ -1,26 +1,22 @@
-"""Marks and decider, by the settings of an agent. Clients of AWS and Kubernetes are loaded where they are used."""
+"""Marks and decider, by the settings of an agent."""
 
-from typing import TYPE_CHECKING, Optional, Union
+from collections.abc import Callable
+from typing import Optional, Union
 
+from holdfast_agent.aws import SAGEMAKER, Api, Settings
+from holdfast_agent.remedies.api_requests import ApiRequests
 from holdfast_agent.remedies.decider import Decider
+from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
 from holdfast_agent.remedies.seams import ClusterMarks
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.slurm_marks import SlurmMarks, decides
+from holdfast_agent.signals import Happening
 from holdfast_agent.slurm import Program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast_agent.aws import Api
-    from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
-    from holdfast_agent.signals import Happening
+from holdfast_common import ClusterAccess
 
 
 def marks_of(settings: RemedySettings) -> "Union[SlurmMarks, KubernetesMarks]":
     if settings.orchestrator == "eks":
-        from holdfast_agent.remedies.kubernetes_marks import KubernetesMarks
-        from holdfast_common import ClusterAccess
-
         return KubernetesMarks(client=ClusterAccess().client, host=settings.host)
     return SlurmMarks(program=Program(), host=settings.host)
 
@@ -34,8 +30,6 @@ def decider_of(
     """Decider of a cluster; on Slurm it acts where the controller does."""
     marks: ClusterMarks = marks_of(settings)
     if settings.way == "api":
-        from holdfast_agent.remedies.api_requests import ApiRequests
-
         marks = ApiRequests(marks, cluster=settings.cluster, api=_sagemaker)
     if may_act is None:
         program = Program()
@@ -46,7 +40,5 @@ def decider_of(
     return Decider(settings=settings, marks=marks, may_act=may_act, report=report)
 
 
-def _sagemaker() -> "Api":
-    from holdfast_agent.aws import SAGEMAKER, Api, Settings
-
+def _sagemaker() -> Api:
     return Api(SAGEMAKER, settings=Settings.read())

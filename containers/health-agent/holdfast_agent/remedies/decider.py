@@ -37,13 +37,12 @@ class Decider:
         may_act: "Callable[[], bool]" = lambda: True,
         report: "Optional[Callable[[Happening], None]]" = None,
         clock: "Callable[[], float]" = time.time,
-        every_s: float = EVERY_S,
     ) -> None:
         self._settings, self._marks, self._may_act = settings, marks, may_act
         self._reported: queue.SimpleQueue[tuple[Happening, threading.Event]] = queue.SimpleQueue()
         self._unsaved: list[threading.Event] = []
         self._report = report or self._put
-        self._clock, self._every_s = clock, every_s
+        self._clock = clock
         self._steps = 0
         self.problem = ""
         """Last error; empty where marks can be read and written."""
@@ -147,14 +146,14 @@ class Decider:
         )
 
     def _run(self) -> None:
-        more, wait_s = False, self._every_s
+        more, wait_s = False, EVERY_S
         while not self._ending.wait(0.0 if more else wait_s):
             more, problem, began_s = False, "", time.monotonic()
             try:
                 more = self.look()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is retried
                 problem = f"{type(error).__name__}: {error}"
-            wait_s = max(self._every_s, (time.monotonic() - began_s) * (1 / LOOKS_SHARE - 1))
+            wait_s = max(EVERY_S, (time.monotonic() - began_s) * (1 / LOOKS_SHARE - 1))
             if problem and problem != self.problem:
                 print(f"decider: {problem}; retrying", file=sys.stderr, flush=True)
             self.problem = problem

@@ -12,8 +12,8 @@ EVERY_S = 0.5
 class NodeMark:
     """Keeps the mark at its target; polls only while there is a report, or one has to be removed."""
 
-    def __init__(self, *, marks: NodeMarks, every_s: float = EVERY_S) -> None:
-        self._marks, self._every_s = marks, every_s
+    def __init__(self, *, marks: NodeMarks) -> None:
+        self._marks = marks
         self._target: Optional[Report] = None
         self._changed, self._ending = threading.Event(), threading.Event()
         self._thread: Optional[threading.Thread] = None
@@ -53,4 +53,4 @@ class NodeMark:
         while not self._ending.is_set():
             self._changed.clear()
             is_done = self.look() and self._target is None
-            self._changed.wait(None if is_done else self._every_s)
+            self._changed.wait(None if is_done else EVERY_S)

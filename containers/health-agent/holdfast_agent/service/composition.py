@@ -1,9 +1,11 @@
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
+from holdfast_agent.aws import LOGS, SAGEMAKER, Api, Settings
 from holdfast_agent.configuration import Configuration
+from holdfast_agent.controller import ClusterPoller, ControllerWatch
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import (
     Checks,
@@ -21,8 +23,9 @@ from holdfast_agent.detectors import (
     gpu_ports,
 )
 from holdfast_agent.launchers import LauncherSocket
+from holdfast_agent.lending import Lender
 from holdfast_agent.machine import Machine
-from holdfast_agent.remedies import Remediator, RemedySettings, leave_request
+from holdfast_agent.remedies import Decider, NodeMark, Remediator, RemedySettings, decider_of, leave_request, marks_of
 from holdfast_agent.service.idle_detectors import idling
 from holdfast_agent.service.interfaces import Companion, NoRemedies, Remedies
 from holdfast_agent.service.metrics_threads import is_measured, measuring
@@ -31,13 +34,10 @@ from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.service import Service, clocks
 from holdfast_agent.service.shipping import shippers
 from holdfast_agent.service.state import StateFile, boot_identity
+from holdfast_agent.shipping import EventShipper
+from holdfast_agent.slurm import Program, installed_version
 from holdfast_agent.status import StatusSocket
 from holdfast_agent.verdicts import Engine, Policy, SnapshotError
-
-if TYPE_CHECKING:
-    from holdfast_agent.controller import ControllerWatch
-    from holdfast_agent.remedies import Decider
-    from holdfast_agent.shipping import EventShipper
 
 
 def detectors_of(
@@ -132,7 +132,7 @@ def _restored(
     outbox: Outbox,
     detectors: "tuple[Detector, ...]",
     coverage: Coverage,
-    watch: "Optional[ControllerWatch]",
+    watch: Optional[ControllerWatch],
     remedies: Remedies,
     *,
     node: str,
@@ -175,8 +175,6 @@ def _remedies(configuration: Configuration, launchers: Optional[LauncherSocket])
         return NoRemedies()
     settings, mark = RemedySettings.of(configuration), None
     if settings.mode == "act" and settings.way != "none" and not settings.is_controller:
-        from holdfast_agent.remedies import NodeMark, marks_of
-
         mark = NodeMark(marks=marks_of(settings))
     return Remediator(
         settings=settings,
@@ -187,23 +185,17 @@ def _remedies(configuration: Configuration, launchers: Optional[LauncherSocket])
     )
 
 
-def _decider(configuration: Configuration) -> "Optional[Decider]":
+def _decider(configuration: Configuration) -> Optional[Decider]:
     settings = RemedySettings.of(configuration)
     acts = settings.is_controller and settings.mode == "act" and settings.way != "none"
     if not acts or settings.orchestrator == "eks":  # there a Deployment decides
         return None
-    from holdfast_agent.remedies import decider_of
-
     return decider_of(settings)
 
 
-def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
+def _watch(configuration: Configuration) -> Optional[ControllerWatch]:
     if not configuration.controller_enabled:
         return None
-    from holdfast_agent.aws import LOGS, SAGEMAKER, Api, Settings
-    from holdfast_agent.controller import ClusterPoller, ControllerWatch
-    from holdfast_agent.slurm import Program
-
     settings = Settings.read()
     looker = ClusterPoller(
         cluster=configuration.cluster_name,
@@ -218,17 +210,12 @@ def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
 def _slurm_version(configuration: Configuration) -> str:
     if configuration.cluster_orchestrator == "eks":
         return ""
-    from holdfast_agent.slurm import installed_version
-
     return installed_version()
 
 
 def _companions(configuration: Configuration, shipping: "tuple[EventShipper, ...]") -> "tuple[Companion, ...]":
     if not configuration.lending_enabled or configuration.cluster_orchestrator == "eks":
         return shipping
-    from holdfast_agent.lending import Lender
-    from holdfast_agent.slurm import Program
-
     return (*shipping, Lender(program=Program(), notice_s=configuration.lending_notice_s))
 
 

@@ -44,13 +44,6 @@ class Companion(Protocol):
     def numbers(self) -> "Mapping[str, float]": ...
 
 
-class Deciding(Companion, Protocol):
-    def happenings(self) -> "Sequence[Happening]": ...
-
-    def saved(self) -> None:
-        """The happenings are in the state file."""
-
-
 class Measuring(Companion, Protocol):
     @property
     def state(self) -> Optional[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from holdfast_agent.configuration import Configuration
+from holdfast_agent.metrics import MetricsServer, Sender, read_token
 from holdfast_agent.service.interfaces import Measuring
 from holdfast_agent.signals import Numbers
 
@@ -31,14 +32,12 @@ def is_measured(configuration: Configuration) -> bool:
 
 def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") -> "tuple[Measuring, ...]":
     """
-    Threads of the configured metrics, loaded on demand.
+    Return the threads of the configured metrics.
 
     If metrics cannot be served (the port is in use), the node is still watched; status has the reason.
     """
     if not is_measured(configuration):
         return ()
-    from holdfast_agent.metrics import MetricsServer, Sender, read_token
-
     found: list[Measuring] = []
     if configuration.metrics_port:
         try:

@@ -12,12 +12,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
+from holdfast_agent.controller import ControllerWatch
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
+from holdfast_agent.launchers import LauncherSocket
+from holdfast_agent.remedies import Decider
 from holdfast_agent.service.coverage_events import changed, reports
-from holdfast_agent.service.interfaces import Companion, Deciding, Measuring, Remedies
+from holdfast_agent.service.interfaces import Companion, Measuring, Remedies
 from holdfast_agent.service.notify import notify, watchdog_s
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
@@ -26,10 +29,6 @@ from holdfast_agent.service.verdict_events import verdict_event, verdict_status
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
 from holdfast_common import kinds, plain, visible
-
-if TYPE_CHECKING:
-    from holdfast_agent.controller import ControllerWatch
-    from holdfast_agent.launchers import LauncherSocket
 
 TURN_S = 1.0
 """Longest time between two turns."""
@@ -56,7 +55,7 @@ class Service:
         launchers: "Optional[LauncherSocket]" = None,
         watch: "Optional[ControllerWatch]" = None,
         companions: "Sequence[Companion]" = (),
-        decider: Optional[Deciding] = None,
+        decider: Optional[Decider] = None,
         recording: Optional[Recording] = None,
         coverage: Optional[Coverage] = None,
         described: "Optional[dict[str, Any]]" = None,

@@ -4,27 +4,18 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast_agent.aws import LOGS, Api, Settings
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.service.notify import notify, watchdog_s
-
-if TYPE_CHECKING:
-    from holdfast_agent.shipping import EventShipper
+from holdfast_agent.shipping import JOBS_PAUSE_S, JOBS_TURNS, EventShipper, LogStream
+from holdfast_common import events_log_group, log_of_jobs, of_job, stream_of_jobs
 
 REST_S = 10.0
 
 
 def shippers(configuration: Configuration) -> "tuple[EventShipper, EventShipper]":
-    """
-    Shippers of the agent's events, and of the log of jobs, whose lines are attributed to this node's jobs.
-
-    Loaded on demand: TLS costs ten megabytes.
-    """
-    from holdfast_agent.aws import LOGS, Api, Settings
-    from holdfast_agent.shipping import JOBS_PAUSE_S, JOBS_TURNS, EventShipper, LogStream
-    from holdfast_common import events_log_group, log_of_jobs, of_job, stream_of_jobs
-
+    """Shippers of the agent's events, and of the log of jobs, whose lines are attributed to this node's jobs."""
     name = configuration.node_instance_id or configuration.node_host
     cluster, node = configuration.cluster_name, configuration.node_instance_id
     events, folder = Path(configuration.events_path), Path(configuration.state_path).parent
@@ -71,6 +62,3 @@ def ship(configuration: Configuration) -> None:
                 print(f"{one.name}: {one.problem or 'working again'}", file=sys.stderr, flush=True)
     for one in working:
         one.stop()
-
-
-__all__ = ["ship", "shippers"]

@@ -28,7 +28,6 @@ from holdfast_runtime.control.messages import (
     View,
 )
 from holdfast_runtime.control.stopped import LauncherWatch, timeval
-from holdfast_runtime.control.warm_up import warm_up
 
 VARIABLE = "HOLDFAST_CONTROL_FD"
 WAIT_S = 3600.0
@@ -52,7 +51,6 @@ class ControlClient:
         self,
         connection: socket.socket,
         *,
-        world_size: int = 1,
         on_leave: Callable[[Leave], None] | None = None,
         on_hand_over: Callable[[HandOver], None] = lambda _message: None,
         deadlines: Deadlines | None = None,
@@ -61,7 +59,6 @@ class ControlClient:
         Say hello and begin to listen.
 
         Args:
-            world_size: The job's, so that its messages find memory that is warm. Default: 1.
             on_leave: Must not raise. Default: leaves wait for ``receive`` too.
             on_hand_over: Must not raise. Default: nothing is done.
             deadlines: Of the launcher. Default: the defaults.
@@ -83,12 +80,8 @@ class ControlClient:
         self._arrived = threading.Condition()
         self._inbox: deque[ToRank] = deque()
         self._lost = ""
-        warm = threading.Event()
-        self._thread = threading.Thread(
-            target=self._listen, args=(world_size, warm), name="holdfast-control", daemon=True
-        )
+        self._thread = threading.Thread(target=self._listen, name="holdfast-control", daemon=True)
         self._thread.start()
-        warm.wait(deadlines.start)
         self.send(Hello(pid=os.getpid()))
 
     @staticmethod
@@ -102,10 +95,8 @@ class ControlClient:
         number = environment.get(VARIABLE)
         if not number:
             return None
-        world_size = int(environment.get("WORLD_SIZE") or 1)
         return ControlClient(
             socket.socket(fileno=int(number)),
-            world_size=world_size,
             on_leave=on_leave,
             on_hand_over=on_hand_over,
             deadlines=Deadlines.from_environment(environment),
@@ -149,9 +140,7 @@ class ControlClient:
     def close(self) -> None:
         self._connection.close()
 
-    def _listen(self, world_size: int, warm: threading.Event) -> None:
-        warm_up(world_size=world_size)
-        warm.set()
+    def _listen(self) -> None:
         pending = b""
         why = "the launcher has closed the control socket"
         try:

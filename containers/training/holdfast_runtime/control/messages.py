@@ -178,7 +178,6 @@ class View:
 
     generation: int
     rank: int
-    local_rank: int
     world_size: int
     resume_step: int
     """Updates that count: training goes on with the one that follows."""

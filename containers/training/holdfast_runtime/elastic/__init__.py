@@ -6,18 +6,15 @@ in. Who decides on sizes is `membership`, who carries it out the member of a job
 """
 
 from holdfast_runtime.elastic.norm import exact_norm
-from holdfast_runtime.elastic.parts import Part, Rows, check_cut, complete, is_cut_by_rows, put_in, taken_out
-from holdfast_runtime.elastic.refusals import THROUGHPUT, check, elastic_asked, sizes_of
-from holdfast_runtime.elastic.rounds import OrderedReduceScatter, Rounds
+from holdfast_runtime.elastic.parts import Part, Rows, complete, is_cut_by_rows, put_in, taken_out
+from holdfast_runtime.elastic.refusals import check, elastic_asked, sizes_of
+from holdfast_runtime.elastic.rounds import Rounds
 
 __all__ = [
-    "THROUGHPUT",
-    "OrderedReduceScatter",
     "Part",
     "Rounds",
     "Rows",
     "check",
-    "check_cut",
     "complete",
     "elastic_asked",
     "exact_norm",

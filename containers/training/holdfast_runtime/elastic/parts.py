@@ -5,7 +5,6 @@ Rows of parameters and moments are cut; what all ranks share, such as step count
 """
 
 import io
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from holdfast_runtime.boxes import Box, Shard, boxes_of, transfers
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.state import put_buffers, put_groups
 from holdfast_runtime.transfer import Flat, local
@@ -45,34 +43,35 @@ class Rows:
 
     def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
         self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
-        self._plans: dict[tuple[int, int], dict[tuple[int, int], list[Box]]] = {}
 
     @classmethod
     def of(cls, model: nn.Module) -> "Rows":
         return cls({name: parameter.shape for name, parameter in model.named_parameters()})
 
-    def held(self, rank: int, size: int) -> dict[str, Box]:
+    def held(self, rank: int, size: int) -> dict[str, range]:
+        """Rows of each parameter at a rank of a size, as ``torch.chunk`` cuts them; those without any are left out."""
         found = {}
         for name, shape in self._shapes.items():
-            for box in boxes_of(name, shape=shape, mesh_shape=(size,), placements=(Shard(0),), coordinate=(rank,)):
-                found[name] = box
+            each = -(-shape[0] // size)
+            rows = range(min(each * rank, shape[0]), min(each * (rank + 1), shape[0]))
+            if rows and all(shape):
+                found[name] = rows
         return found
 
+    def shape(self, name: str, rows: range) -> tuple[int, ...]:
+        return (len(rows), *self._shapes[name][1:])
+
     def sources(self, target: int, *, old: int, new: int) -> list[int]:
-        return sorted({source for source, to in self._plan(old, new) if to == target} | {target % old})
+        return [one for one in range(old) if one == target % old or self.between(one, target, old=old, new=new)]
 
-    def between(self, source: int, target: int, *, old: int, new: int) -> list[Box]:
-        return self._plan(old, new).get((source, target), [])
-
-    def _plan(self, old: int, new: int) -> dict[tuple[int, int], list[Box]]:
-        if (old, new) not in self._plans:
-            have = {rank: frozenset(self.held(rank, old).values()) for rank in range(old)}
-            need = {rank: frozenset(self.held(rank, new).values()) for rank in range(new)}
-            found: defaultdict[tuple[int, int], list[Box]] = defaultdict(list)
-            for each in transfers(have, need, strangers=True):
-                found[each.source_rank, each.target_rank].append(each.box)
-            self._plans[old, new] = dict(found)
-        return self._plans[old, new]
+    def between(self, source: int, target: int, *, old: int, new: int) -> dict[str, range]:
+        """Rows that a rank of the old size has, and one of the new size needs."""
+        need, found = self.held(target, new), {}
+        for name, rows in self.held(source, old).items():
+            needed = need.get(name, range(0))
+            if common := range(max(rows.start, needed.start), min(rows.stop, needed.stop)):
+                found[name] = common
+        return found
 
 
 def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
@@ -82,17 +81,16 @@ def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
     for name, tensor in part.tensors.items():
         of = _parameter_of(name)
         mine = own.get(of)
-        if mine is not None and tuple(tensor.shape) == mine.shape:
+        if mine is not None and tuple(tensor.shape) == rows.shape(of, mine):
             cut[of].append(name)
         elif name.startswith(STATE) or not (name.startswith(PARAMETER) or (tensor.dim() and tensor.numel() == 0)):
             whole.append(name)
     listed: list[list[Any]] = []
     tensors = []
-    for box in rows.between(part.rank, target, old=part.size, new=size):
-        first = box.offsets[0] - own[box.tensor].offsets[0]
-        for name in cut[box.tensor]:
-            listed.append([name, box.offsets[0]])
-            tensors.append(part.tensors[name].narrow(0, first, box.shape[0]))
+    for of, given in rows.between(part.rank, target, old=part.size, new=size).items():
+        for name in cut[of]:
+            listed.append([name, given.start])
+            tensors.append(part.tensors[name].narrow(0, given.start - own[of].start, len(given)))
     if target % part.size == part.rank:
         tensors += [part.tensors[name] for name in whole]
         tensors.append(torch.frombuffer(bytearray(part.extra), dtype=torch.uint8))
@@ -110,7 +108,7 @@ def put_in(
     for (name, row), values in zip(listed, flat.tensors, strict=False):
         of = _parameter_of(name)
         place = _place(name, parameters[of], optimizer, dtype=values.dtype)
-        place.narrow(0, row - own[of].offsets[0], values.shape[0]).copy_(values)
+        place.narrow(0, row - own[of].start, values.shape[0]).copy_(values)
     buffers, state = {}, {}
     rest = flat.tensors[len(listed) :]
     for name, values in zip(whole, rest, strict=False):

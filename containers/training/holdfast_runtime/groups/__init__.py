@@ -12,13 +12,12 @@ from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders, sharded_beside
 from holdfast_runtime.groups.polling import poll_once
 from holdfast_runtime.groups.private import UnsupportedError, check_version
-from holdfast_runtime.groups.recorded import Made, RecordedGroups
+from holdfast_runtime.groups.recorded import RecordedGroups
 from holdfast_runtime.groups.sockets import sockets_of
 from holdfast_runtime.groups.waiting import Waits, has_ended
 
 __all__ = [
     "Group",
-    "Made",
     "Opening",
     "RecordedGroups",
     "UnsupportedError",

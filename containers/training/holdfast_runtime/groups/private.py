@@ -21,6 +21,7 @@ from torch._C import _distributed_c10d
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.tensor import DTensor
 
 TESTED = ("2.13", "2.14")
 """Versions of torch whose private fields are as this file expects them."""
@@ -69,6 +70,13 @@ def name_of(group: Any) -> str:
 
 def group_of(name: str) -> Any:
     return c10d._resolve_process_group(name)
+
+
+def local_part(parameter: "DTensor") -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of this rank's part of a parameter, and where it begins in the whole."""
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    return compute_local_shape_and_global_offset(parameter.shape, parameter.device_mesh, parameter.placements)
 
 
 def set_longest_wait(seconds: float) -> None:

@@ -24,10 +24,11 @@ from holdfast_runtime.inprocess.reduction.vote import LENGTH, Outcome, cast, cou
 from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import RECEIVED, TrainingState
-from holdfast_runtime.inprocess.step import Step, Update
-from holdfast_runtime.inprocess.tensors import Stateful, packed_values
+from holdfast_runtime.inprocess.step import Step
+from holdfast_runtime.inprocess.tensors import packed_values
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
+from holdfast_runtime.snapshots import Stateful
 
 __all__ = [
     "BUCKET_BYTES",
@@ -49,7 +50,6 @@ __all__ = [
     "Step",
     "StoppedError",
     "TrainingState",
-    "Update",
     "Updates",
     "behind",
     "cast",

@@ -16,11 +16,11 @@ from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
-from holdfast_runtime.inprocess.tensors import Stateful, seed_generators
+from holdfast_runtime.inprocess.tensors import seed_generators
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
 from holdfast_runtime.sharded import NoCollectives
-from holdfast_runtime.snapshots import Checkpoints
+from holdfast_runtime.snapshots import Checkpoints, Stateful
 from holdfast_runtime.state import AnyGenerator
 
 REPEATED = "only a step and run.steps(total, between=...) are repeated: call all_reduce_mean in one of them"

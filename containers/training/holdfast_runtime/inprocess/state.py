@@ -19,7 +19,6 @@ from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.tensors import (
     MOST_BYTES,
-    Stateful,
     as_held,
     check_sendable,
     copy_of,
@@ -31,7 +30,7 @@ from holdfast_runtime.inprocess.tensors import (
     seed_generators,
     version_of,
 )
-from holdfast_runtime.snapshots import Shard
+from holdfast_runtime.snapshots import Shard, Stateful
 from holdfast_runtime.state import (
     AnyGenerator,
     GeneratorState,

@@ -6,7 +6,7 @@ import random
 import struct
 import zlib
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,18 +14,12 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.reduction import packed, unpack
+from holdfast_runtime.snapshots import Stateful
 from holdfast_runtime.state import Path, copy_into, inner_optimizers, leaves, replaced
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 MOST_BYTES = 1 << 20
 """Of the values of one rank that are gathered with a vote."""
-
-
-class Stateful(Protocol):
-    """An object with state that the script may add: a scheduler, a data loader, a counter."""
-
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any], /) -> object: ...
 
 
 def version_of(parameter: Tensor) -> tuple[int, int]:

@@ -62,7 +62,7 @@ class JobSnapshots:
         self.needed = True
         """Whether snapshots are taken."""
         self._shard = shard
-        self._snapshots = Snapshots(every=max(every, 1), transfer_s=transfer_s, faults=faults)
+        self._snapshots = Snapshots(transfer_s=transfer_s, faults=faults)
         self._agree: Agree = lambda numbers: numbers
         self._pace = SnapshotPace(every=every)
 

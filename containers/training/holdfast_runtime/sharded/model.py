@@ -13,7 +13,6 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
-from holdfast_runtime.boxes import boxes_of, placements_of
 from holdfast_runtime.groups import RecordedGroups, mesh_like, moved, private, recut
 
 
@@ -109,19 +108,14 @@ class Sharded:
         stages = [stage.stage_index for schedule in self._pipelines for stage in private.stages_of(schedule)]
         parts: list[Any] = [stages]
         for name, parameter in self._model.named_parameters():
-            parts.append([name, str(parameter.dtype), [*parameter.shape], _part(name, parameter)])
+            parts.append([name, str(parameter.dtype), [*parameter.shape], _part(parameter)])
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
-def _part(name: str, parameter: nn.Parameter) -> list[Any]:
+def _part(parameter: nn.Parameter) -> list[Any]:
     if not isinstance(parameter, DTensor):
         return []
-    mesh = parameter.device_mesh
-    boxes = boxes_of(
-        name,
-        shape=parameter.shape,
-        mesh_shape=mesh.shape,
-        placements=placements_of(parameter.placements),
-        coordinate=mesh.get_coordinate(),
-    )
-    return [mesh.mesh.flatten().tolist(), [(box.offsets, box.shape) for box in boxes]]
+    if summed := [placement for placement in parameter.placements if placement.is_partial()]:
+        raise ValueError(f"state cannot be placed as {summed[0]!r}; it has to be replicated or cut along a dimension")
+    shape, offsets = private.local_part(parameter)
+    return [parameter.device_mesh.mesh.flatten().tolist(), [offsets, shape] if all(shape) else []]

@@ -27,10 +27,8 @@ class Copy:
     def __init__(self, block: Block, *, steady: Mapping[str, Tensor], moving: Mapping[str, Tensor]) -> None:
         tensors = {**steady, **moving}
         self.layout = Layout.of(tensors)
-        self._block = block
         self._steady = steady
         self._started = threading.Event()
-        self._failure: BaseException | None = None
         device = next((tensor.device for tensor in tensors.values() if tensor.is_cuda), None)
         self._stream = None if device is None else torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         block.clear(self.layout.size)
@@ -50,9 +48,6 @@ class Copy:
                     self._stream.wait_event(self._ready)  # type: ignore[arg-type]
                     self._move(self._steady)
                     self._done = self._stream.record_event()
-        except BaseException as error:
-            self._failure = error
-            raise
         finally:
             self._started.set()
         if self._done is not None:

@@ -30,7 +30,6 @@ class Keeper:
 
     Args:
         host: address to listen at. Default: all
-        port: Default: any that is free
         deadline_s: for one visit. Default: 300
         faults: On purpose. Default: none.
     """
@@ -39,7 +38,6 @@ class Keeper:
         self,
         *,
         host: str = "",
-        port: int = 0,
         deadline_s: float = 300.0,
         token: str = "",
         faults: Injector | None = None,
@@ -57,7 +55,7 @@ class Keeper:
         self._strangers = 0
         self.spent_s = 0.0
         """CPU of all visits."""
-        self._door = listen(host, port=port)
+        self._door = listen(host)
         self.port: int = self._door.getsockname()[1]
         threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
 
@@ -158,7 +156,7 @@ class Keeper:
         except SnapshotError as error:
             self._warn(f"a shard was refused: {error}", is_stranger=is_stranger)
             with contextlib.suppress(OSError):
-                link.say({"refused": str(error)})
+                link.send_object({"refused": str(error)})
         except (OSError, KeyError, TypeError, ValueError) as error:
             self._warn(f"a transfer of a shard broke: {error!r}", is_stranger=is_stranger)
         finally:
@@ -176,7 +174,7 @@ class Keeper:
 
     def _asked(self, link: Link) -> dict[str, Any]:
         challenge = link.greet()
-        request = link.hear()
+        request = link.read_object()
         if not proves(request, token=self._token, challenge=challenge):
             raise SnapshotError("the proof of the run's token is wrong")
         return request
@@ -195,10 +193,10 @@ class Keeper:
             raise SnapshotError(f"rank {label.rank}'s shard is not kept here, those of {sorted(self._wards)} are")
         with self.writing(label.rank, keep=int(request["keep"])) as block:
             self._faults.point("keep", step=label.step)
-            link.say({"go": label.digest})
+            link.send_object({"go": label.digest})
             link.receive_block(block, label)
             self.publish(block, label, generation=int(request["generation"]))
-        link.say({"kept": label.digest})
+        link.send_object({"kept": label.digest})
 
     def _hand_out(self, link: Link, request: dict[str, Any]) -> None:
         rank, step = int(request["rank"]), int(request["step"])
@@ -208,7 +206,7 @@ class Keeper:
             raise SnapshotError(f"rank {rank}'s shard of step {step} is not here; there is {self.held()}")
         answer = {"label": label_to_json(label)}
         proof = proof_of(answer, token=self._token, challenge=str(request["challenge"]))
-        link.say({**answer, "proof": proof})
+        link.send_object({**answer, "proof": proof})
         fault = self._faults.link("hand-out", step=step)
         if fault == "cut":
             raise ConnectionError("cut on purpose")
@@ -225,7 +223,7 @@ def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int,
 
 
 def _expect(link: Link, word: str, label: Label) -> None:
-    answer = link.hear()
+    answer = link.read_object()
     if answer.get(word) != label.digest:
         raise SnapshotError(str(answer.get("refused", answer)))
 
@@ -234,7 +232,7 @@ def fetch(block: Block, link: Link, *, generation: int, rank: int, step: int, to
     """Get a shard from its keeper into a block. Raises SnapshotError, OSError."""
     started = time.monotonic()
     challenge = link.ask({"kind": "fetch", "generation": generation, "rank": rank, "step": step}, token=token)
-    answer = link.hear()
+    answer = link.read_object()
     if "refused" in answer:
         raise SnapshotError(str(answer["refused"]))
     if not proves(answer, token=token, challenge=challenge):

@@ -80,9 +80,7 @@ class Snapshots:
     The snapshots of one process. It outlives groups, models and generations.
 
     Args:
-        every: updates from one snapshot to the next.
         host: address to listen at. Default: all
-        port: Default: any that is free; see ``port``
         settle_s: longest that an update waits for a copy. Default: 60
         transfer_s: longest that a shard may travel. Default: 300
         faults: On purpose. Default: none.
@@ -91,21 +89,16 @@ class Snapshots:
     def __init__(
         self,
         *,
-        every: int,
         host: str = "",
-        port: int = 0,
         settle_s: float = 60.0,
         transfer_s: float = 300.0,
         faults: Injector | None = None,
     ) -> None:
-        if every < 1:
-            raise ValueError(f"snapshots are taken every 1 or more steps, got {every}")
-        self.every = every
         self._settle_s = settle_s
         self._transfer_s = transfer_s
         self._token = os.environ.get("HOLDFAST_TOKEN", "")
         self._faults = faults or Injector()
-        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s, token=self._token, faults=self._faults)
+        self._keeper = Keeper(host=host, deadline_s=transfer_s, token=self._token, faults=self._faults)
         self.port = self._keeper.port
         self.problem = ""
         """Why the newest snapshot is not safe yet; empty when nothing is known."""
@@ -193,10 +186,6 @@ class Snapshots:
         """Call it before each update: waits until the state that the update will change has been copied."""
         if self._copy is not None:
             self._copy.settle(deadline_s=self._settle_s)
-
-    def after_update(self, step: int) -> bool:
-        """Call it after each update with the number of finished ones. True when a snapshot was begun."""
-        return step % self.every == 0 and self.take(step)
 
     def take(self, step: int) -> bool:
         """

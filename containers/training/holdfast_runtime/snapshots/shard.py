@@ -26,13 +26,10 @@ PARAMETER, OPTIMIZER, BUFFER, STATE = "parameter ", "optimizer ", "buffer ", "st
 
 
 class Stateful(Protocol):
-    """Interface of further state: a scheduler, the data, counters."""
+    """An object with state that the script may add: a scheduler, a data loader, a counter."""
 
-    def state_dict(self) -> Any:
-        """Plain containers, numbers, text and tensors."""
-
-    def load_state_dict(self, state: Any, /) -> object:
-        """Take over such a state."""
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any], /) -> object: ...
 
 
 @dataclass(frozen=True)

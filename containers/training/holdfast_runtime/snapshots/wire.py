@@ -9,26 +9,20 @@ import hmac
 import json
 import secrets
 import socket
-import struct
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
-
-_LENGTH = struct.Struct("!Q")
-_HEADER_LIMIT = 1 << 30
+from holdfast_runtime.transfer import Line
 
 
-class Link:
+class Link(Line):
     """One connection, for one exchange."""
 
     def __init__(self, connection: socket.socket, *, deadline_s: float) -> None:
-        connection.settimeout(None)
-        self._socket = connection
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._end = time.monotonic() + deadline_s
+        super().__init__(connection, deadline_s=deadline_s, stall_s=deadline_s)
 
     @staticmethod
     def connect(host: str, port: int, *, deadline_s: float) -> "Link":
@@ -52,32 +46,15 @@ class Link:
 
     def greet(self) -> str:
         challenge = secrets.token_hex(16)
-        self.say({"challenge": challenge})
+        self.send_object({"challenge": challenge})
         return challenge
 
     def ask(self, request: Mapping[str, Any], *, token: str) -> str:
         """A request with its proof; the challenge that what comes back has to answer. Raises SnapshotError."""
-        theirs, own = str(self.hear().get("challenge", "")), secrets.token_hex(16)
+        theirs, own = str(self.read_object().get("challenge", "")), secrets.token_hex(16)
         signed = {**request, "challenge": own}
-        self.say({**signed, "proof": proof_of(signed, token=token, challenge=theirs)})
+        self.send_object({**signed, "proof": proof_of(signed, token=token, challenge=theirs)})
         return own
-
-    def say(self, message: Mapping[str, Any]) -> None:
-        data = json.dumps(message).encode()
-        self._send(_LENGTH.pack(len(data)) + data)
-
-    def hear(self) -> dict[str, Any]:
-        """Receive a header. Raises SnapshotError when it is none."""
-        (length,) = _LENGTH.unpack(self._receive(_LENGTH.size))
-        if length > _HEADER_LIMIT:
-            raise SnapshotError(f"a header of {length} bytes is none")
-        try:
-            message = json.loads(self._receive(length))
-        except (ValueError, RecursionError) as error:
-            raise SnapshotError(f"a header that is no JSON: {error}") from error
-        if not isinstance(message, dict):
-            raise SnapshotError(f"a header that is no object: {type(message).__name__}")
-        return message
 
     def send_block(self, block: Block, *, damaged: bool = False) -> None:
         """
@@ -90,7 +67,7 @@ class Link:
         if damaged:
             data = data.copy()
             data[len(data) // 2] ^= 1
-        self._send(data.data)
+        self.send([data.data])
 
     def receive_block(self, block: Block, label: Label) -> None:
         """
@@ -106,35 +83,12 @@ class Link:
             raise SnapshotError(f"{len(label.checksums)} checksums for {len(chunks)} chunks")
         damaged = []
         for number, (chunk, checksum) in enumerate(zip(chunks, label.checksums, strict=True)):
-            self._receive_into(chunk)
+            self.read_into([chunk])
             if checksum_of([chunk]) != checksum:
                 damaged.append(number)
         if damaged:
             which = f"rank {label.rank}'s shard of step {label.step}"
             raise SnapshotError(f"{which} arrived damaged: the checksum of chunk {damaged[0]} differs")
-
-    def _send(self, data: bytes | memoryview) -> None:
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(self.left_s()))
-        try:
-            self._socket.sendall(data)
-        except BlockingIOError as error:
-            raise TimeoutError("the other side takes nothing") from error
-
-    def _receive(self, count: int) -> bytearray:
-        data = bytearray(count)
-        self._receive_into(memoryview(data))
-        return data
-
-    def _receive_into(self, view: memoryview) -> None:
-        while view:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(self.left_s()))
-            try:
-                count = self._socket.recv_into(view, 0, socket.MSG_WAITALL)
-            except BlockingIOError as error:
-                raise TimeoutError("the other side sends nothing") from error
-            if not count:
-                raise ConnectionError("the other side closed the connection")
-            view = view[count:]
 
 
 def proof_of(message: Mapping[str, Any], *, token: str, challenge: str) -> str:
@@ -144,10 +98,6 @@ def proof_of(message: Mapping[str, Any], *, token: str, challenge: str) -> str:
 
 def proves(message: Mapping[str, Any], *, token: str, challenge: str) -> bool:
     return hmac.compare_digest(str(message.get("proof", "")), proof_of(message, token=token, challenge=challenge))
-
-
-def _timeval(seconds: float) -> bytes:
-    return struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6) or 1)
 
 
 def label_to_json(label: Label) -> dict[str, Any]:

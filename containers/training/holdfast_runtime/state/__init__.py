@@ -12,7 +12,7 @@ from holdfast_runtime.state.hooks import before_forward, before_step
 from holdfast_runtime.state.modules import ModelNotes, ModelReader, ModuleState, StructureError, put_buffers
 from holdfast_runtime.state.optimizers import OptimizerAttributes, inner_optimizers
 from holdfast_runtime.state.schedulers import Schedulers
-from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
+from holdfast_runtime.state.switches import switch_back, switched
 from holdfast_runtime.state.values import (
     NotKeptError,
     Path,
@@ -27,7 +27,6 @@ from holdfast_runtime.state.values import (
 )
 
 __all__ = [
-    "SWITCHES",
     "AnyGenerator",
     "GeneratorState",
     "ModelNotes",

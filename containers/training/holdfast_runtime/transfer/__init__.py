@@ -9,6 +9,7 @@ from holdfast_runtime.transfer.wire import (
     LENGTH,
     NONCE_BYTES,
     Header,
+    Line,
     chunks_of,
     digest_of,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "NONCE_BYTES",
     "Flat",
     "Header",
+    "Line",
     "Offer",
     "Server",
     "TransferError",

@@ -99,7 +99,7 @@ class _Receiver:
         line = self._line
         nonce = line.read(NONCE_BYTES)
         request = replace(request, challenge=secrets.token_hex(NONCE_BYTES))
-        line.send_object(replace(request, proof=request.prove(token=token, nonce=nonce)))
+        line.send_object(vars(replace(request, proof=request.prove(token=token, nonce=nonce))))
         header = Header(**line.read_object())
         if header.refusal:
             raise WireError(header.refusal)

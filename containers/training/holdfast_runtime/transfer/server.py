@@ -101,13 +101,13 @@ class Server:
             line.send([nonce])
             request = Request(**line.read_object())
             if not hmac.compare_digest(request.proof, request.prove(token=self._token, nonce=nonce)):
-                line.send_object(Header(refusal="the proof of the job's token is wrong"))
+                line.send_object(vars(Header(refusal="the proof of the job's token is wrong")))
                 return
             offer = self._offered(request)
             if offer is None or (offer.generation, offer.step) != (request.generation, request.step):
                 has = f"that of generation {offer.generation}, step {offer.step}" if offer else "none"
                 asked = f"{request.name} of generation {request.generation}, step {request.step}"
-                line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
+                line.send_object(vars(Header(refusal=f"asked for {asked}; there is {has}")))
                 return
             line.check = lambda: self._check(request.name, offer)
             self._send(line, offer, request)
@@ -132,7 +132,7 @@ class Server:
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
         header = Header(generation=offer.generation, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
         proof = header.prove(token=self._token, challenge=request.challenge, port=self.port)
-        line.send_object(replace(header, proof=proof))
+        line.send_object(vars(replace(header, proof=proof)))
         checksums: list[int] = []
         for chunk in chunks_of(_memory(skeleton, flat)):
             checksums.append(checksum_of(chunk))

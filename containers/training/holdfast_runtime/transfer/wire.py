@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -119,8 +119,8 @@ class Line:
     def cut(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
 
-    def send_object(self, value: Request | Header) -> None:
-        data = json.dumps(value.__dict__).encode()
+    def send_object(self, value: Mapping[str, Any]) -> None:
+        data = json.dumps(value).encode()
         self.send([LENGTH.pack(len(data)), data])
 
     def read_object(self) -> dict[str, Any]:

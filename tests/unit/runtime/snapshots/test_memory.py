@@ -45,7 +45,7 @@ class Rank:
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.1)
         self.counter = Counter()
         self.shard = Shard(self.model, self.optimizer, {"counter": self.counter})
-        self.snapshots = Snapshots(every=2, host="127.0.0.1", settle_s=DEADLINE_S, transfer_s=DEADLINE_S)
+        self.snapshots = Snapshots(host="127.0.0.1", settle_s=DEADLINE_S, transfer_s=DEADLINE_S)
         stack.callback(self.snapshots.close)
 
     def train(self, value: float) -> None:
@@ -295,11 +295,10 @@ def test_a_dead_keeper_is_a_problem_that_the_next_snapshot_gets_over() -> None:
         closed = door.getsockname()[1]
         door.close()
         ranks = joined(stack, 2, places={1: Place(1, "127.0.0.1", closed)})
-        assert ranks[0].snapshots.after_update(2)
+        assert ranks[0].snapshots.take(2)
         assert "the snapshot of step 2 is not safe" in ranks[0].snapshots.wait()
         join(ranks, generation=2, resume_step=0)
-        assert not ranks[0].snapshots.after_update(3), "every second step"
-        assert ranks[0].snapshots.after_update(4)
+        assert ranks[0].snapshots.take(4)
         assert ranks[0].snapshots.wait() == ""
         assert ranks[1].snapshots.held() == [(0, 4)]
 
@@ -380,5 +379,3 @@ def test_snapshots_between_generations_are_refused() -> None:
         rank = Rank(0, stack)
         with pytest.raises(SnapshotError, match=r"need join\(\) first"):
             rank.snapshots.take(0)
-    with pytest.raises(ValueError, match="every 1 or more steps"):
-        Snapshots(every=0)

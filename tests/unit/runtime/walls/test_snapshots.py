@@ -38,7 +38,7 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
         closing(Link(door.accept()[0], deadline_s=20.0)) as impostor,
     ):
         impostor.greet()
-        impostor.say({"label": {}, "proof": "0" * 64})
+        impostor.send_object({"label": {}, "proof": "0" * 64})
         with pytest.raises(SnapshotError, match="the other side does not have the token"):
             snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
 
@@ -53,7 +53,7 @@ def test_strangers_cannot_fill_the_log_of_a_job(
 ) -> None:
     for _ in range(40):
         with socket.create_connection(("127.0.0.1", keeper.port)) as stranger:
-            stranger.sendall(len(header).to_bytes(8, "big") + header if header else b"")
+            stranger.sendall(len(header).to_bytes(4, "big") + header if header else b"")
             stranger.shutdown(socket.SHUT_WR)
             while stranger.recv(1 << 16):
                 pass
@@ -76,7 +76,7 @@ def test_a_keeper_that_has_asked_for_no_block_has_none() -> None:
         closing(Link(door.accept()[0], deadline_s=20.0)) as keeper,
     ):
         keeper.greet()
-        keeper.say({"kept": label.digest})
+        keeper.send_object({"kept": label.digest})
         with pytest.raises(SnapshotError, match="kept"):
             snapshots.bring(Block(), label, link, generation=1, keep=1, token="ours")
 

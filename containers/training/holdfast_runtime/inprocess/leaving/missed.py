@@ -38,8 +38,7 @@ PURE = frozenset(
         *("print", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip"),
     )
 )
-OUTSIDE = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete, ast.Yield, ast.YieldFrom, ast.Await)
-BLOCKS = (ast.stmt, ast.ExceptHandler, getattr(ast, "match_case", ast.ExceptHandler))
+BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 DEEPEST = 4
 """Functions of the program that call each other, as far as they are read."""
 LIBRARIES = (str(Path(__file__).parents[2]), sysconfig.get_path("stdlib"), "<frozen")

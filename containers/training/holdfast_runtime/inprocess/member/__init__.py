@@ -8,10 +8,8 @@ and ``agreement`` compares it with the others. ``standing`` is what all of them 
 
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.member import Member
-from holdfast_runtime.inprocess.member.peers import PEERS, Peers, with_peers
+from holdfast_runtime.inprocess.member.peers import PEERS, Peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
-from holdfast_runtime.inprocess.member.taking import Taking
-from holdfast_runtime.inprocess.member.telling import Telling
 from holdfast_runtime.inprocess.member.variables import Variables, missed
 
 __all__ = [
@@ -20,10 +18,7 @@ __all__ = [
     "Member",
     "Peers",
     "Standing",
-    "Taking",
-    "Telling",
     "Training",
     "Variables",
     "missed",
-    "with_peers",
 ]

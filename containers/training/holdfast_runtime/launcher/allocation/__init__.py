@@ -14,7 +14,7 @@ from holdfast_runtime.launcher.allocation.expansion import (
 )
 from holdfast_runtime.launcher.allocation.options import no_kill_of, no_kill_of_script, no_kill_of_sruns
 from holdfast_runtime.launcher.allocation.slurm import job_of, read_job, read_submitted
-from holdfast_runtime.launcher.allocation.survival import SubmittedJob, Survival, survival
+from holdfast_runtime.launcher.allocation.survival import SubmittedJob, survival
 
 __all__ = [
     "VARIABLE",
@@ -22,7 +22,6 @@ __all__ = [
     "Expansion",
     "Request",
     "SubmittedJob",
-    "Survival",
     "job_of",
     "launcher",
     "like",

@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import os
 import socket
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
 from holdfast_common import node_socket
+from holdfast_runtime.launcher.asking import peer_uid
 from holdfast_runtime.launcher.generation import Journal
 
 EVERY_S = 1.0
@@ -115,8 +115,7 @@ class AgentLink:
 
     def _is_trusted(self, writer: asyncio.StreamWriter) -> bool:
         line: socket.socket = writer.get_extra_info("socket")
-        raw = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        _, uid, _ = struct.unpack("3i", raw)
+        uid = peer_uid(line)
         if uid not in self._trusted:
             self._say(
                 f"health agent at {self._path}: ignored: it runs as user {uid}; allowed: root, or the owner of this job"

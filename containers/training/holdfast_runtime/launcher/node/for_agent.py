@@ -6,20 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
-from holdfast_common import kinds, node_socket
+from holdfast_common import job_name, kinds, node_socket
 from holdfast_runtime import control
 from holdfast_runtime.launcher.generation import Context, Departure, Part
 from holdfast_runtime.launcher.ranks import DUMP_S, kernel_state
 
 EVIDENCE = 400
-_JOBS = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
 
 
 class ForAgent(Part):
     def __init__(self, context: Context, *, departure: Departure) -> None:
         super().__init__(context)
         self._departure = departure
-        self._job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "")
+        self._job = job_name(os.environ)
         self._task = os.environ.get("SLURM_JOB_ID", "")
 
     def report(self) -> node_socket.LauncherReport:

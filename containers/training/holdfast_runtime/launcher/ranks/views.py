@@ -15,7 +15,6 @@ def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
     common = control.View(
         generation=view.generation,
         rank=-1,
-        local_rank=-1,
         world_size=len(view.ranks),
         resume_step=view.resume_step,
         plan=control.Plan(source="fresh", lost_steps=view.lost_steps, cut=view.cut, parts=view.parts),
@@ -30,8 +29,8 @@ def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
                 donors=view.donors[rank],
                 receivers=tuple(receivers.get(rank, ())),
             )
-            yield item.slot, replace(common, rank=rank, local_rank=item.slot.index, plan=plan)
+            yield item.slot, replace(common, rank=rank, plan=plan)
     for number, item in enumerate(view.leavers, start=len(view.ranks)):
         if item.slot.node == node:
             plan = replace(common.plan, source="memory", receivers=tuple(receivers.get(number, ())))
-            yield item.slot, replace(common, local_rank=item.slot.index, plan=plan)
+            yield item.slot, replace(common, plan=plan)

@@ -3,11 +3,10 @@ The flags of `holdfast-run` and the environment that a process gets from them. W
 """
 
 from holdfast_runtime.launcher.settings.environment import find_rack, master_port, variables
-from holdfast_runtime.launcher.settings.folders import FolderError, check_folder, make_folder, socket_folders
+from holdfast_runtime.launcher.settings.folders import check_folder, make_folder, socket_folders
 from holdfast_runtime.launcher.settings.options import Options, default_socket, log_file, parse_options
 
 __all__ = [
-    "FolderError",
     "Options",
     "check_folder",
     "default_socket",

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast_common.placement import Keepers, Spot, keepers, needs_snapshots, survival
-from holdfast_runtime.boxes import Replicate, Shard, alike, boxes_of, strata
 
 
 def on(nodes: Sequence[int], racks: Sequence[str] = ()) -> list[Spot]:
@@ -95,7 +94,8 @@ def test_what_is_said_to_be_safe_is_safe_and_what_is_said_to_be_short_is_short(
     nodes: list[int], racks: list[str] | None, twins: int, keeping: bool
 ) -> None:
     spots = on(nodes, racks or ())
-    same = alike({rank: frozenset(boxes_of(str(rank // twins), shape=(1,))) for rank in range(len(nodes))})
+    ranks = range(len(nodes))
+    same = [tuple(ranks[first : first + twins]) for first in ranks[::twins]]
     kept = keepers(spots, alike=same) if keeping else None
     found = survival(spots, alike=same, kept=kept)
 
@@ -143,19 +143,6 @@ def test_a_leaf_switch_of_eight_of_thirty_two_nodes_takes_what_was_predicted(
         assert lost <= set(predicted.short)
     else:
         assert predicted.reach == "node", "no rack is known, so none is promised"
-
-
-def test_boxes_in_common_are_counted_one_by_one() -> None:
-    """Tensor parallelism: norms are everywhere, and the halves of a matrix are each on one rank."""
-    held = {
-        rank: frozenset(
-            boxes_of("norm", shape=(4,), mesh_shape=(2,), placements=(Replicate(),), coordinate=(rank,))
-            + boxes_of("up", shape=(4, 4), mesh_shape=(2,), placements=(Shard(0),), coordinate=(rank,))
-        )
-        for rank in range(2)
-    }
-    assert sorted(strata(held)) == [(0,), (0, 1), (1,)]
-    assert survival(on([0, 1]), alike=strata(held)).short == (0, 1)
 
 
 @pytest.mark.parametrize(
