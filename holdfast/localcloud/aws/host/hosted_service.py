@@ -8,8 +8,8 @@ to class, names objects with further methods.
 
 One object exists for each account and region. Besides operations it has:
 
-- ``state()``: everything to persist, as plain picklable data that no thread changes afterwards;
-- ``restore(state)``: called once after construction, before any request, if there is state;
+- optionally ``state()``: everything to persist, as plain picklable data that no thread changes afterwards;
+- with it ``restore(state)``: called once after construction, before any request, if there is state;
 - optionally ``on_change``: set by the host; to be called after a change by a background thread;
 - optionally ``close()``: stop background threads; called before the last snapshot.
 
@@ -120,12 +120,17 @@ class HostedService:
     def state(self) -> Any:
         with self._lock:
             instances = dict(self._instances)
-        return {(caller.account, caller.region): instance.state() for caller, instance in instances.items()}
+        return {
+            (caller.account, caller.region): instance.state() if hasattr(instance, "state") else None
+            for caller, instance in instances.items()
+        }
 
     def restore(self, state: Any) -> None:
         with self._lock:
             for (account, region), kept in state.items():
-                self._make(Caller(account=account, region=region)).restore(kept)
+                made = self._make(Caller(account=account, region=region))
+                if kept is not None:
+                    made.restore(kept)
 
     def reset(self) -> None:
         self.close()
