@@ -169,6 +169,12 @@ def test_a_socket_listens_in_the_nodes_own_network(fleet: Fleet, node: Node):
     assert fleet.is_open()
 
 
+def test_a_socket_of_the_nodes_network_reaches_a_node(fleet: Fleet, node: Node):
+    with node.listen(node.spec.address, 7071), fleet.stream() as stream:
+        stream.settimeout(5)
+        stream.connect((node.spec.address, 7071))
+
+
 def test_the_machines_settings_are_as_before(node: Node):
     assert node.alive()
     told = subprocess.run(["cat", str(SETTING)], check=True, capture_output=True, text=True)

@@ -101,6 +101,10 @@ class Fabric:
         self._require()
         return listen_in(self.path, address=address, port=port)
 
+    def stream(self) -> socket.socket:
+        self._require()
+        return in_namespace(self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+
     def pinger(self) -> socket.socket:
         self._require()
         return in_namespace(

@@ -91,6 +91,9 @@ class Fleet:
     def listen(self, address: str, port: int) -> socket.socket:
         return self.fabric.listen(address, port)
 
+    def stream(self) -> socket.socket:
+        return self.fabric.stream()
+
     def route(self, network: str, *, via: str) -> None:
         """Route ``network`` to the node at ``via``; other nodes use their default route."""
         self.fabric.route(network, via=via)
