@@ -179,7 +179,7 @@ class HostedService:
         if shape is None:
             return {}
         body = request.get_data() if protocol.endswith("json") else b""
-        given = _json_object(body) if protocol == "json" else None
+        given = json_object(body) if protocol == "json" else None
         found = violations(shape=shape, value=given) if given is not None else []
         if not found:
             try:
@@ -245,7 +245,7 @@ def unreadable(error: Exception) -> str:
     return f"1 validation error detected: a value is not of the type that the operation takes{why}"
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
     try:
         given = json.loads(body or b"{}")
     except (ValueError, RecursionError) as error:
