@@ -330,9 +330,7 @@ def test_a_cluster_that_is_being_made_is_not_in_service_while_an_instance_is_che
     assert SetStatus(status="InService") not in decide(
         Observation(cluster=making, health=ALIVE, busy=frozenset({"i-0"}))
     )
-    assert decide(Observation(cluster=making, health=ALIVE)) == [
-        Check(instance_id="i-0", checks=("InstanceStress",))
-    ]
+    assert decide(Observation(cluster=making, health=ALIVE)) == [Check(instance_id="i-0", checks=("InstanceStress",))]
 
 
 # --- many at once
