@@ -26,7 +26,6 @@ from holdfast.cli.terminal import CommandError
 
 CASES = Path(__file__).parents[1] / "cases" / "mistakes"
 CLEAN = CASES / "clean"
-KINDS = ("environment", "yaml template", "json template")
 Kind = Literal["environment", "yaml template", "json template"]
 
 
@@ -139,14 +138,6 @@ def parse(text: str, *, kind: Kind) -> Any:
     return yaml.load(text, Loader=_Tags)
 
 
-def as_json(path: Path) -> Path:
-    """A template in YAML and the parts beside it written as JSON, for a reader that takes nothing else."""
-    for one in (path, *path.parent.glob("*/*.yaml")):
-        document = parse(one.read_text(encoding="utf-8"), kind="yaml template")
-        one.with_suffix(".json").write_text(json.dumps(document, indent=2, default=str), encoding="utf-8")
-    return path.with_suffix(".json")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Said:
     """What a check says as an error or a warning: where, without the name of the file, and what."""
@@ -185,28 +176,24 @@ def said(path: Path, *, linted: bool = True) -> frozenset[Said]:
 
 
 @cache
-def said_of_clean(base: Path, *, in_json: bool = False, linted: bool = True) -> frozenset[Said]:
-    """What is said of a clean file, as it is or, being a template in YAML, written as JSON."""
+def said_of_clean(base: Path, *, linted: bool = True) -> frozenset[Said]:
     with tempfile.TemporaryDirectory(prefix="holdfast-clean-") as folder:
-        path = copy(base, folder=Path(folder))
-        return said(as_json(path) if in_json else path, linted=linted)
+        return said(copy(base, folder=Path(folder)), linted=linted)
 
 
-def found(mistake: Mistake, *, in_json: bool = False) -> bool:
+def found(mistake: Mistake) -> bool:
     """
     Whether the checks say something about the mistake that they do not say about the clean file.
 
     cfn-lint takes most of the time of a check, and judges only where Holdfast's rules find nothing.
     """
-    in_json = in_json and mistake.kind == "yaml template"
-    return any(_is_found(mistake, in_json=in_json, linted=linted) for linted in (False, True))
+    return any(_is_found(mistake, linted=linted) for linted in (False, True))
 
 
-def _is_found(mistake: Mistake, *, in_json: bool, linted: bool) -> bool:
+def _is_found(mistake: Mistake, *, linted: bool) -> bool:
     with tempfile.TemporaryDirectory(prefix="holdfast-mistake-") as folder:
-        path = apply(mistake, folder=Path(folder))
-        now = said(as_json(path) if in_json else path, linted=linted)
-    before = said_of_clean(CLEAN / mistake.base, in_json=in_json, linted=linted)
+        now = said(apply(mistake, folder=Path(folder)), linted=linted)
+    before = said_of_clean(CLEAN / mistake.base, linted=linted)
     return any(one.is_about(mistake) for one in now - before)
 
 

@@ -132,7 +132,7 @@ def describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, A
     try:
         cluster = context.ask("sagemaker", "DescribeCluster", ClusterName=name)
         summaries = list(
-            _pages(
+            pages(
                 context,
                 "sagemaker",
                 "ListClusterNodes",
@@ -151,10 +151,10 @@ def describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, A
     return cluster, nodes
 
 
-def _pages(context: Context, service: str, operation: str, *, items: str, **parameters: Any) -> Iterator[Any]:
+def pages(context: Context, service: str, operation: str, *, items: str, **parameters: Any) -> Iterator[Any]:
     while True:
         page = context.ask(service, operation, **parameters)
-        yield from page[items]
+        yield from page.get(items, ())
         if not page.get("NextToken"):
             return
         parameters["NextToken"] = page["NextToken"]

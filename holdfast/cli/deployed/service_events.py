@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from rich.text import Text
 
+from holdfast.cli.deployed.cluster import pages
 from holdfast.cli.deployed.sessions import Context
 
 PAGE = 100
@@ -49,21 +50,15 @@ def read_service_events(context: Context, *, since_ns: int = 0, node: str = "") 
         asked["EventTimeAfter"] = datetime.fromtimestamp(since_ns / 1e9, tz=UTC)
     if node:
         asked["NodeId"] = node
-    found: list[ServiceEvent] = []
-    while True:
-        page = context.ask("sagemaker", "ListClusterEvents", **asked)
-        found += [
-            ServiceEvent(
-                event_id=event["EventId"],
-                time=event["EventTime"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                level=event.get("EventLevel", ""),
-                resource_type=event.get("ResourceType", ""),
-                instance_group=event.get("InstanceGroupName", ""),
-                instance_id=event.get("InstanceId", ""),
-                description=event.get("Description", ""),
-            )
-            for event in page.get("Events", [])
-        ]
-        if not page.get("NextToken"):
-            return found
-        asked["NextToken"] = page["NextToken"]
+    return [
+        ServiceEvent(
+            event_id=event["EventId"],
+            time=event["EventTime"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            level=event.get("EventLevel", ""),
+            resource_type=event.get("ResourceType", ""),
+            instance_group=event.get("InstanceGroupName", ""),
+            instance_id=event.get("InstanceId", ""),
+            description=event.get("Description", ""),
+        )
+        for event in pages(context, "sagemaker", "ListClusterEvents", items="Events", **asked)
+    ]

@@ -2,13 +2,12 @@
 
 import json
 
-from holdfast.cli.deployed.cluster import controller_hostname
 from holdfast.cli.deployed.kubernetes import check_kubernetes_job, sign_in, workload
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.deployed.slurm_jobs import check_job_id, known_jobs
 from holdfast.cli.kubernetes import RUNNING, PodRecord, execute
-from holdfast.cli.slurm import JobRecord
+from holdfast.cli.slurm import JobRecord, first_host
 from holdfast.cli.terminal import CommandError
 from holdfast_common import JOB_API, JOB_KIND, JOB_PLURAL, KubernetesError
 
@@ -80,7 +79,7 @@ def _resize(context: Context, job: str, nodes: int) -> None:
 
 def _ask_nodes(context: Context, *, job: str, request: str) -> str:
     record = _running(context, check_job_id(job))
-    host = _first_host(context, record)
+    host = first_host(record.nodes)
     answer = run(context, node=host, argv=["python3", "-c", _ASK, record.user, job.partition("_")[0], request])
     refused = _refused(answer.stdout)
     if refused is None:
@@ -98,14 +97,6 @@ def _running(context: Context, job: str) -> JobRecord:
     if not running:
         raise CommandError(_does_not_run(job, found[0].state))
     return running[0]
-
-
-def _first_host(context: Context, record: JobRecord) -> str:
-    answer = run(context, node=controller_hostname(context), argv=["scontrol", "show", "hostnames", record.nodes])
-    hosts = answer.stdout.split()
-    if answer.returncode or not hosts:
-        raise CommandError(f"scontrol does not know the nodes of job {record.job_id}: {answer.stderr.strip()}")
-    return hosts[0]
 
 
 def _ask_pods(context: Context, *, job: str, request: str) -> str:

@@ -8,7 +8,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from holdfast.cli.slurm.records import DELIMITER, JobRecord, untorn
+from holdfast.cli.slurm.records import DELIMITER, JobRecord, untorn, whole_number
 from holdfast_common import slurm_answers
 
 SQUEUE_FIELDS = (
@@ -81,20 +81,16 @@ def _record(fields: Sequence[str]) -> JobRecord:
         by="",
         exit_code=exit_code,
         exit_signal=exit_signal,
-        submitted_s=_whole(row["SubmitTime"]),
+        submitted_s=whole_number(row["SubmitTime"]),
         # What waits or runs has an expected start or end here.
-        started_s=None if state in slurm_answers.BEFORE_START else _whole(row["StartTime"]),
-        ended_s=None if state in slurm_answers.WAITING else _whole(row["EndTime"]),
+        started_s=None if state in slurm_answers.BEFORE_START else whole_number(row["StartTime"]),
+        ended_s=None if state in slurm_answers.WAITING else whole_number(row["EndTime"]),
         elapsed_s=_seconds(row["TimeUsed"]),
         nodes=row["NodeList"],
         work_dir=row["WorkDir"],
         submit_line=f"sbatch {row['Command']}" if row["Command"] not in ("", "(null)") else "",
         reason=row["Reason"] if state in slurm_answers.BEFORE_START and row["Reason"] != "None" else "",
     )
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
 
 
 def _seconds(clock: str) -> int:

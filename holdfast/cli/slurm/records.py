@@ -183,17 +183,17 @@ def _record(fields: Sequence[str]) -> JobRecord:
         by=by,
         exit_code=exit_code,
         exit_signal=exit_signal,
-        submitted_s=_whole(row["Submit"]),
-        started_s=_whole(row["Start"]),
-        ended_s=_whole(row["End"]),
-        elapsed_s=_whole(row["ElapsedRaw"]) or 0,
+        submitted_s=whole_number(row["Submit"]),
+        started_s=whole_number(row["Start"]),
+        ended_s=whole_number(row["End"]),
+        elapsed_s=whole_number(row["ElapsedRaw"]) or 0,
         nodes="" if row["NodeList"].startswith("None") else row["NodeList"],
         work_dir=row["WorkDir"],
         submit_line=row["SubmitLine"],
     )
 
 
-def _whole(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
 
 

@@ -155,7 +155,7 @@ def _expanded(pattern: str, record: JobRecord) -> str:
     number, _, task = record.job_id.partition("_")
     values = {
         "%": "%", "j": record.number, "J": record.number, "A": number, "a": task or "4294967294",
-        "N": _first_host(record.nodes),
+        "N": first_host(record.nodes),
         "n": "0", "t": "0", "s": "batch", "x": record.name, "u": record.user, "b": "0", "h": "0",
     }  # fmt: skip
 
@@ -168,12 +168,8 @@ def _value(found: "re.Match[str]", values: Mapping[str, str]) -> str:
     return value.zfill(width) if value.isdigit() else value
 
 
-def _first_host(nodes: str) -> str:
+def first_host(nodes: str) -> str:
     head, bracket, rest = nodes.partition("[")
     if not bracket or "," in head:
         return head.partition(",")[0]
     return head + re.split(r"[-,\]]", rest, maxsplit=1)[0]
-
-
-def first_host(nodes: str) -> str:
-    return _first_host(nodes)

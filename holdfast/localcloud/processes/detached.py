@@ -42,13 +42,7 @@ class Process:
 
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Send SIGTERM, wait at most ``timeout_s``, then SIGKILL. Returns when the process is gone."""
-        if not self.alive():
-            return
-        try:
-            pidfd = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            return
-        try:
+        with contextlib.suppress(ProcessLookupError), _pidfd(self.pid) as pidfd:
             for sign, wait_s in ((signal.SIGTERM, timeout_s), (signal.SIGKILL, 5.0)):
                 if not self.alive():
                     return
@@ -56,8 +50,6 @@ class Process:
                 if select.select([pidfd], [], [], wait_s)[0]:
                     _reap(self.pid)
                     return
-        finally:
-            os.close(pidfd)
 
 
 def find(*, name: str, home: Path) -> Process | None:

@@ -195,12 +195,10 @@ class LocalCloud:
 
         Fleet(home=self.home).restore_kernel_logs()
 
-    def start_keeper(self, *, region: str) -> bool:
+    def start_keeper(self, *, region: str) -> None:
         with detached.starting(name=KEEPER, home=self.home):
-            if detached.find(name=KEEPER, home=self.home):
-                return False
-            self._start_keeper(region=region)
-            return True
+            if not detached.find(name=KEEPER, home=self.home):
+                self._start_keeper(region=region)
 
     def restart_keeper(self, *, region: str) -> bool:
         """Start a keeper that has died; return False if it runs, or was ended by a command."""

@@ -16,11 +16,9 @@ class Intake:
         self._in_order: deque[tuple[int, int]] = deque()
         self.newest_ns = 0
 
-    def take(self, events: Iterable[Event]) -> int:
-        """Add the events that are new, and return their number."""
-        before = self.state.count
+    def take(self, events: Iterable[Event]) -> None:
+        """Add the events that are new."""
         self.state.add(self._fresh(events))
-        return self.state.count - before
 
     def _fresh(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from holdfast.catalog import access_policies
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, RecordStore, now, paged
+from holdfast.localcloud.aws.common import RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
 from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.aws.eks.principals import (
@@ -213,14 +213,13 @@ class AccessEntries:
         if found["Arn"] != principal:
             raise invalid_principal()
 
-    def _allows_entries(self, name: str) -> Record:
+    def _allows_entries(self, name: str) -> None:
         cluster = self._clusters.shelf.get(name)
         if cluster.content["accessConfig"]["authenticationMode"] not in API_MODES:
             raise errors.invalid_request(
                 "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this "
                 "operation."
             )
-        return cluster
 
     def _shown_entry(self, cluster: str, principal: str) -> dict[str, Any]:
         content = copy.deepcopy(self.entries.get((cluster, principal)).content)

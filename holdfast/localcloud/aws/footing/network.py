@@ -26,23 +26,17 @@ class SubnetRoutes:
 
     def no_way_to_s3(self) -> str:
         """Return why a subnet does not reach S3, or ""."""
-        for subnet in self._subnets:
-            table = self._table(subnet)
-            if not (_leads_out(table) or self._endpoint("s3", subnet, table)):
-                return (
-                    f"The route table of {subnet['SubnetId']} has neither a route out of the VPC nor an endpoint for "
-                    "Amazon S3."
-                )
-        return "" if self._lets_out() else f"No rule of {self._names()} lets HTTPS out."
+        return self._no_way("s3", "has neither a route out of the VPC nor an endpoint for Amazon S3.")
 
     def no_way_to_aws(self, service: str) -> str:
         """Return why a subnet reaches neither the internet nor an endpoint of a service, or ""."""
+        return self._no_way(service, f"has no route out, and there is no endpoint for {service}.")
+
+    def _no_way(self, service: str, words: str) -> str:
         for subnet in self._subnets:
             table = self._table(subnet)
             if not (_leads_out(table) or self._endpoint(service, subnet, table)):
-                return (
-                    f"The route table of {subnet['SubnetId']} has no route out, and there is no endpoint for {service}."
-                )
+                return f"The route table of {subnet['SubnetId']} {words}"
         return "" if self._lets_out() else f"No rule of {self._names()} lets HTTPS out."
 
     def not_among_themselves(self) -> str:

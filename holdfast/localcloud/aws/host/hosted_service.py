@@ -8,8 +8,8 @@ to class, names objects with further methods.
 
 One object exists for each account and region. Besides operations it has:
 
-- ``state()``: everything to persist, as plain picklable data that no thread changes afterwards;
-- ``restore(state)``: called once after construction, before any request, if there is state;
+- optionally ``state()``: everything to persist, as plain picklable data that no thread changes afterwards;
+- with it ``restore(state)``: called once after construction, before any request, if there is state;
 - optionally ``on_change``: set by the host; to be called after a change by a background thread;
 - optionally ``close()``: stop background threads; called before the last snapshot.
 
@@ -120,12 +120,17 @@ class HostedService:
     def state(self) -> Any:
         with self._lock:
             instances = dict(self._instances)
-        return {(caller.account, caller.region): instance.state() for caller, instance in instances.items()}
+        return {
+            (caller.account, caller.region): instance.state() if hasattr(instance, "state") else None
+            for caller, instance in instances.items()
+        }
 
     def restore(self, state: Any) -> None:
         with self._lock:
             for (account, region), kept in state.items():
-                self._make(Caller(account=account, region=region)).restore(kept)
+                made = self._make(Caller(account=account, region=region))
+                if kept is not None:
+                    made.restore(kept)
 
     def reset(self) -> None:
         self.close()
@@ -174,7 +179,7 @@ class HostedService:
         if shape is None:
             return {}
         body = request.get_data() if protocol.endswith("json") else b""
-        given = _json_object(body) if protocol == "json" else None
+        given = json_object(body) if protocol == "json" else None
         found = violations(shape=shape, value=given) if given is not None else []
         if not found:
             try:
@@ -240,7 +245,7 @@ def unreadable(error: Exception) -> str:
     return f"1 validation error detected: a value is not of the type that the operation takes{why}"
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
     try:
         given = json.loads(body or b"{}")
     except (ValueError, RecursionError) as error:

@@ -5,7 +5,6 @@ moto trusts SDKs to have checked members and types. A request that still makes m
 the log has moto's error.
 """
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +14,7 @@ from moto.core.utils import get_service_model
 from werkzeug.wrappers import Request
 
 from holdfast.localcloud.aws.common import ServiceError
-from holdfast.localcloud.aws.host.hosted_service import unreadable
+from holdfast.localcloud.aws.host.hosted_service import json_object, unreadable
 from holdfast.localcloud.aws.host.validation import violations
 
 NOT_VALID = {"json": "ValidationException", "rest-json": "ValidationException", "ec2": "InvalidParameterValue"}
@@ -32,7 +31,7 @@ def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:
     protocol = _protocol(request, model)
     if shape is None or protocol not in READ:
         return
-    given = _json(request) if protocol == "json" else _form(request, model, operation, protocol)
+    given = json_object(request.get_data()) if protocol == "json" else _form(request, model, operation, protocol)
     wrong = list(violations(shape=shape, value=given, closely=False))
     if wrong:
         count = "1 validation error" if len(wrong) == 1 else f"{len(wrong)} validation errors"
@@ -60,16 +59,6 @@ def _model(name: str, request: Request) -> ServiceModel | None:
 
 def _protocol(request: Request, model: ServiceModel) -> str:
     return "json" if "X-Amz-Target" in request.headers else str(model.metadata["protocol"])
-
-
-def _json(request: Request) -> dict[str, Any]:
-    try:
-        given = json.loads(request.get_data() or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise ServiceError("SerializationException", f"the request body is not JSON: {str(error)[:200]}") from None
-    if not isinstance(given, dict):
-        raise ServiceError("SerializationException", "the request body is not a JSON object")
-    return given
 
 
 def _form(request: Request, model: ServiceModel, operation: str, protocol: str) -> dict[str, Any]:

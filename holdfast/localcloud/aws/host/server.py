@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from moto.core.config import default_user_config
@@ -50,12 +49,19 @@ class EmbeddedAws:
         self,
         *,
         home: Path,
-        port: int,
-        hyperpod: HyperPod,
+        port: int = 0,
+        hyperpod: HyperPod = "controlled",
         skip_waits: bool = False,
         mishaps: Mishaps | None = None,
         enter: EnterNode | None = None,
     ) -> None:
+        """
+        Start it; use it as a context manager or call ``stop``.
+
+        `port` 0 picks a free one. `hyperpod` "simulated" runs nodes without a control plane. `skip_waits` deploys
+        stacks in simulated time. `mishaps` are deliberate failures. `enter` finds the node of a session; by default
+        that of a local HyperPod in `home`. Raises `PortBusyError`.
+        """
         if not EmbeddedAws._running.acquire(blocking=False):
             raise RuntimeError("an embedded AWS already runs in this process; stop it first")
         with contextlib.ExitStack() as undo:
@@ -139,9 +145,7 @@ class EmbeddedAws:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def health(self) -> dict[str, Any]:
@@ -218,23 +222,7 @@ class EmbeddedAws:
         return json_response({"code": "NotFound", "message": f"there is no {where[0]} {where[1]}"}, status=404)
 
 
-def serve(
-    *,
-    home: Path,
-    port: int = 0,
-    hyperpod: HyperPod = "controlled",
-    skip_waits: bool = False,
-    mishaps: Mishaps | None = None,
-    enter: EnterNode | None = None,
-) -> EmbeddedAws:
-    """
-    Start an embedded AWS in this process; use it as a context manager or call ``stop``.
-
-    `port` 0 picks a free one. `hyperpod` "simulated" runs nodes without a control plane. `skip_waits` deploys stacks in
-    simulated time. `mishaps` are deliberate failures. `enter` finds the node of a session; by default that of a local
-    HyperPod in `home`. Raises `PortBusyError`.
-    """
-    return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps, enter=enter)
+serve = EmbeddedAws
 
 
 class _Server(BoundedServer):

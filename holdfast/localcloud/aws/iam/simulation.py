@@ -53,11 +53,6 @@ class Simulation:
         ]
         return {"EvaluationResults": results, "IsTruncated": False}
 
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None: ...
-
 
 def _word(decision: Decision) -> str:
     if decision.allowed:

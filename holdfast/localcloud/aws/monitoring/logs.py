@@ -97,11 +97,6 @@ class Logs:
             raise ServiceError(error.response["Error"]["Code"], error.response["Error"]["Message"]) from None
         return found
 
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None: ...
-
     def _backend(self) -> Any:
         from moto.logs.models import logs_backends  # late, for start-up's sake
 

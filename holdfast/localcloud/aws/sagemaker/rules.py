@@ -29,6 +29,7 @@ def check_settings(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) 
     else:
         _check_slurm(settings, groups)
     _check_scaling(settings, kind)
+    _check_spot(settings, groups)
 
 
 def _check_group(name: str, group: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -96,7 +97,7 @@ def _check_scaling(settings: dict[str, Any], kind: str) -> None:
         raise refuse("InstanceMemoryAllocationPercentage requires TieredStorageConfig with Mode Enable.")
 
 
-def check_spot(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
+def _check_spot(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
     """Check that spot capacity and restricted groups match the provisioning mode."""
     continuous = settings.get("NodeProvisioningMode") == "Continuous"
     for name, group in groups.items():

@@ -14,6 +14,7 @@ the status is Deleting; then DescribeCluster answers ResourceNotFound.
 import copy
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -94,7 +95,7 @@ class SageMaker:
         self, *, ClusterName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
         groups = _by_name(settings.pop("InstanceGroups", []), settings.pop("RestrictedInstanceGroups", []))
-        _judge(settings, groups)
+        rules.check_settings(settings, groups)
         with self._clusters.lock:
             self._clusters.refuse_taken(ClusterName)
         self._references.check(settings, groups)
@@ -132,7 +133,7 @@ class SageMaker:
             cluster = self._clusters.updatable(ClusterName)
             merged = _merged(cluster.settings, settings)
             groups = _merge_groups(cluster.groups, given, leaving)
-        _judge(merged, groups)
+        rules.check_settings(merged, groups)
         self._references.check({**merged, "VpcConfig": None} if not given else merged, given)
         networks = {name: self._references.networks(merged, group) for name, group in given.items()}
         with self._clusters.lock:
@@ -237,7 +238,7 @@ class SageMaker:
 
     def state(self) -> dict[str, Any]:
         with self._clusters.lock:
-            clusters = [store.cluster_record(cluster) for cluster in self._clusters.by_name.values()]
+            clusters = [asdict(cluster) for cluster in self._clusters.by_name.values()]
             return {"clusters": clusters, **{name: shelf.dump() for name, shelf in self._shelves().items()}}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -271,11 +272,6 @@ def _by_name(plain: list[dict[str, Any]], restricted: list[dict[str, Any]]) -> d
     if len(groups) != len(listed):
         raise refuse("InstanceGroups contains duplicate instance group names.")
     return groups
-
-
-def _judge(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-    rules.check_settings(settings, groups)
-    rules.check_spot(settings, groups)
 
 
 def _merged(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

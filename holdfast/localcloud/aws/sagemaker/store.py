@@ -5,7 +5,7 @@ import secrets
 import string
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -161,10 +161,6 @@ def cluster_from(record: dict[str, Any]) -> ClusterRecord:
     nodes = {key: ClusterNode(**node) for key, node in record["nodes"].items()}
     rollouts = {key: Rollout(**one) for key, one in record.get("rollouts", {}).items()}
     return ClusterRecord(**{**record, "nodes": nodes, "rollouts": rollouts})
-
-
-def cluster_record(cluster: ClusterRecord) -> dict[str, Any]:
-    return asdict(cluster)
 
 
 def new_nodes(

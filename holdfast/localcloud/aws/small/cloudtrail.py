@@ -8,8 +8,3 @@ class CloudTrail:
 
     def lookup_events(self, **_: Any) -> dict[str, Any]:
         return {"Events": []}
-
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None: ...

@@ -40,8 +40,3 @@ class Gateways:
     def _attached(self, gateway: str) -> set[str]:
         found = self._client("ec2").describe_internet_gateways(InternetGatewayIds=[gateway])["InternetGateways"]
         return {one["VpcId"] for each in found for one in each["Attachments"]}
-
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None: ...

@@ -35,11 +35,6 @@ class Events:
         failed = sum("ErrorCode" in answer for answer in answers)
         return {"FailedEntryCount": failed, "Entries": answers}
 
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None: ...
-
     def _put(self, entry: dict[str, Any]) -> dict[str, str]:
         for key in ("Source", "DetailType", "Detail"):
             if not entry.get(key):

@@ -52,11 +52,6 @@ class SessionManager:
     def close(self) -> None:
         self._sessions.close()
 
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None: ...
-
     def _node(self, text: str) -> ClusterTarget:
         """Return the target of a node in service. Raises: ServiceError: TargetNotConnected."""
         target = ClusterTarget.parse(text)

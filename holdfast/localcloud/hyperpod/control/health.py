@@ -6,10 +6,10 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from holdfast.localcloud.hyperpod.control.reconcile import Health
 from holdfast.localcloud.nodes import Node
+from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.supervision import Worker
 
 LOOK_S = 0.5
@@ -79,16 +79,9 @@ class HealthWatch:
         now, found = time.monotonic(), False
         for node in nodes:
             name = node.spec.instance_id
-            if not _is_stopped(node.pid):
+            if proc.state(node.pid) not in ("T", "t"):
                 self._stopped_since.pop(name, None)
                 continue
             since = self._stopped_since.setdefault(name, now)
             found = found or now - since >= FROZEN_AFTER_S
         return found
-
-
-def _is_stopped(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
-    except (OSError, IndexError):
-        return False

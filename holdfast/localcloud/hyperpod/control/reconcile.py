@@ -52,81 +52,62 @@ class Health(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepare:
+class InstanceAction:
+    instance_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare(InstanceAction):
     """Bring an instance into service: boot, Slurm, lifecycle scripts."""
 
-    arn: str
-    instance_id: str
     afresh: bool = False
     """True if its remains are unusable and destroyed first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replace:
-    arn: str
-    instance_id: str
+class Replace(InstanceAction):
     cause: str
     lost: bool = False
     """True if it was found dead or frozen, False if requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reboot:
-    arn: str
-    instance_id: str
+class Reboot(InstanceAction):
     cause: str
     unreachable: bool = False
     """True if it was found unreachable, False if requested."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Update:
+class Update(InstanceAction):
     """Give an instance a new root volume."""
 
-    arn: str
-    instance_id: str
 
-
-@dataclass(frozen=True, kw_only=True)
-class Detach:
+class Detach(InstanceAction):
     """Take an instance out of its group; the service attaches it to another one."""
 
-    arn: str
-    instance_id: str
-
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    arn: str
-    instance_id: str
+class Check(InstanceAction):
     checks: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Remove:
-    arn: str
-    instance_id: str
+class Remove(InstanceAction): ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarkFailed:
-    arn: str
-    instance_id: str
+class MarkFailed(InstanceAction):
     message: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldBack:
+class HoldBack(InstanceAction):
     """Leave an instance that seems broken: with so many at once the detector may be wrong."""
 
-    arn: str
-    instance_id: str
     message: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetStatus:
-    arn: str
     status: str
     message: str = ""
 
@@ -176,9 +157,7 @@ def decide(observed: Observation) -> list[Action]:
         if instance.instance_id in held:
             seen = f"{len(accused(observed))} of {len(observed.cluster.instances)} instances seem to be broken at once"
             advice = "automatic replacement is paused; check the machine, or call BatchReplaceClusterNodes"
-            holds.append(
-                HoldBack(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}")
-            )
+            holds.append(HoldBack(instance_id=instance.instance_id, message=f"{seen}: {advice}"))
             continue
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
         if action:
@@ -224,9 +203,9 @@ def _for_continuous(observed: Observation) -> SetStatus | None:
     first = [one for one in cluster.instances if cluster.group(one.group).slurm_role not in ("", COMPUTE)]
     for one in first:
         if cluster.status == CREATING and one.status == FAILURE and one.instance_id in observed.scripts_failed:
-            return SetStatus(arn=cluster.arn, status=FAILED, message=failure_message(observed, failed=[one]))
+            return SetStatus(status=FAILED, message=failure_message(observed, failed=[one]))
     if all(one.status == RUNNING for one in first):
-        return SetStatus(arn=cluster.arn, status=IN_SERVICE)
+        return SetStatus(status=IN_SERVICE)
     return None
 
 
@@ -234,31 +213,31 @@ def _for_instance(observed: Observation, instance: Instance) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     request = observed.requests.get(name, "")
     if cluster.status == DELETING or request == "delete":
-        return Remove(arn=cluster.arn, instance_id=name)
+        return Remove(instance_id=name)
     if cluster.status == FAILED:
         return None
     if request == "replace":
-        return Replace(arn=cluster.arn, instance_id=name, cause="BatchReplaceClusterNodes was called")
+        return Replace(instance_id=name, cause="BatchReplaceClusterNodes was called")
     if request == "reboot":
-        return Reboot(arn=cluster.arn, instance_id=name, cause="BatchRebootClusterNodes was called")
+        return Reboot(instance_id=name, cause="BatchRebootClusterNodes was called")
     if request == "update":
-        return Update(arn=cluster.arn, instance_id=name)
+        return Update(instance_id=name)
     if request == "detach":
-        return Detach(arn=cluster.arn, instance_id=name)
+        return Detach(instance_id=name)
     health = observed.health.get(name, Health.ABSENT)
     if instance.status in (PENDING, SYSTEM_UPDATING, ATTACHING):
-        return Prepare(arn=cluster.arn, instance_id=name, afresh=health not in (Health.ABSENT, Health.ALIVE))
+        return Prepare(instance_id=name, afresh=health not in (Health.ABSENT, Health.ALIVE))
     if instance.status in (RUNNING, CHECKING):
         verb, *checks = request.split() or [""]
         if health is Health.ALIVE and (verb == "check" or instance.status == CHECKING):
             # One that was begun before it was in service is its group's.
             desired = tuple(checks) or cluster.group(instance.group).deep_checks
-            return _marked(observed, instance) or Check(arn=cluster.arn, instance_id=name, checks=desired)
+            return _marked(observed, instance) or Check(instance_id=name, checks=desired)
         return _for_running(observed, instance, health=health)
     if instance.status == FAILURE:
         return _for_failed(observed, instance, health=health)
     if instance.status == SHUTTING_DOWN:
-        return Replace(arn=cluster.arn, instance_id=name, cause="its replacement was interrupted", lost=True)
+        return Replace(instance_id=name, cause="its replacement was interrupted", lost=True)
     return None
 
 
@@ -278,13 +257,13 @@ _ASKED_ON_EKS = {
 def _for_running(observed: Observation, instance: Instance, *, health: Health) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     if health is Health.ABSENT:
-        return Prepare(arn=cluster.arn, instance_id=name)
+        return Prepare(instance_id=name)
     if health is not Health.ALIVE:
         seen = _SEEN[health]
         if cluster.node_recovery == "Automatic":
-            return Replace(arn=cluster.arn, instance_id=name, cause=seen, lost=True)
+            return Replace(instance_id=name, cause=seen, lost=True)
         advice = "node recovery is None: call BatchReplaceClusterNodes"
-        return MarkFailed(arn=cluster.arn, instance_id=name, message=f"{seen}; {advice}")
+        return MarkFailed(instance_id=name, message=f"{seen}; {advice}")
     return _marked(observed, instance)
 
 
@@ -296,9 +275,9 @@ def _marked(observed: Observation, instance: Instance) -> Action | None:
     if mark in ("replace", "reboot"):
         cause = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
         made = Replace if mark == "replace" else Reboot
-        return made(arn=cluster.arn, instance_id=name, cause=cause)
+        return made(instance_id=name, cause=cause)
     if mark == "unresponsive" and cluster.node_recovery == "Automatic":
-        return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no response from it", unreachable=True)
+        return Reboot(instance_id=name, cause="Slurm gets no response from it", unreachable=True)
     return None
 
 
@@ -311,7 +290,7 @@ def _for_failed(observed: Observation, instance: Instance, *, health: Health) ->
     elif not tried or tried >= MAX_ATTEMPTS or observed.cluster.node_recovery != "Automatic":
         return None
     why = observed.failures.get(instance.instance_id, "the replacement failed")
-    return Replace(arn=observed.cluster.arn, instance_id=instance.instance_id, cause=why, lost=health is Health.DEAD)
+    return Replace(instance_id=instance.instance_id, cause=why, lost=health is Health.DEAD)
 
 
 def _rest_s(tried: int) -> float:
@@ -321,7 +300,7 @@ def _rest_s(tried: int) -> float:
 def _for_cluster(observed: Observation) -> list[Action]:
     cluster, instances = observed.cluster, observed.cluster.instances
     if cluster.status == DELETING:
-        return [] if instances or observed.busy else [SetStatus(arn=cluster.arn, status="Deleted")]
+        return [] if instances or observed.busy else [SetStatus(status="Deleted")]
     if cluster.status not in (CREATING, UPDATING) or cluster.continuous:
         return []
     failed = [one for one in instances if one.status == FAILURE and one.instance_id not in observed.settled]
@@ -329,13 +308,11 @@ def _for_cluster(observed: Observation) -> list[Action]:
     failing_for_s = max((observed.failed_for_s.get(one.instance_id, 0.0) for one in failed), default=0.0)
     if failed and (not working or failing_for_s >= GATHER_S):
         message = failure_message(observed, failed=failed)
-        return [
-            SetStatus(arn=cluster.arn, status=FAILED if cluster.status == CREATING else ROLLING_BACK, message=message)
-        ]
+        return [SetStatus(status=FAILED if cluster.status == CREATING else ROLLING_BACK, message=message)]
     asked = any(observed.requests.get(one.instance_id) for one in instances)
     if working or failed or asked or not observed.slurm_settled:
         return []
-    return [SetStatus(arn=cluster.arn, status=IN_SERVICE)]
+    return [SetStatus(status=IN_SERVICE)]
 
 
 def _roll_back(observed: Observation) -> list[Action]:
@@ -343,11 +320,11 @@ def _roll_back(observed: Observation) -> list[Action]:
     new = [one for one in cluster.instances if one.instance_id not in observed.settled]
     if new:
         free = [one.instance_id for one in new if one.instance_id not in observed.busy]
-        return [Remove(arn=cluster.arn, instance_id=name) for name in free]
+        return [Remove(instance_id=name) for name in free]
     if observed.busy or not observed.slurm_settled:
         return []
     message = observed.rollback_message or "the update failed and was rolled back"
-    return [SetStatus(arn=cluster.arn, status=IN_SERVICE, message=message)]
+    return [SetStatus(status=IN_SERVICE, message=message)]
 
 
 def failure_message(observed: Observation, *, failed: Iterable[Instance]) -> str:

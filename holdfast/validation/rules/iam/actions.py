@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Node
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.iam import Grant
+from holdfast.validation.iam import Grant, resources_of
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.iam.statements import all_grants
 
@@ -27,7 +27,7 @@ def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
         yield from _of_another_service(grant)
         objects = [each for each in grant.actions if re.fullmatch(r"s3:(get|put|delete)object", each)]
         buckets = [each for each in grant.actions if each in ("s3:listbucket", "s3:getbucketlocation")]
-        arns = [_bucket_part(entry) for entry in _entries(grant.node.get("Resource"))]
+        arns = [_bucket_part(entry) for entry in resources_of(grant)]
         if None in arns:
             continue
         if objects and not any(arn == "*" or "/" in str(arn) or str(arn).endswith("*") for arn in arns):
@@ -68,10 +68,6 @@ def _of_another_service(grant: Grant) -> Iterator[Broken]:
             allowed=f"resources of {wrong[0].partition(':')[0]}",
             fix='write the resources that the actions are about, or "*"',
         )
-
-
-def _entries(node: Node) -> list[Node]:
-    return (node.items() or []) if isinstance(node.value, list) else [node] if node.present else []
 
 
 def _bucket_part(entry: Node) -> str | None:

@@ -19,8 +19,9 @@ def submitted(at_ns: int, job: str) -> Event:
 
 def test_an_event_that_is_read_again_is_taken_once() -> None:
     intake, events = Intake(), [submitted(S, "1"), submitted(2 * S, "2")]
-    assert intake.take(events) == 2
-    assert intake.take([*events, submitted(2 * S, "3")]) == 1
+    intake.take(events)
+    assert intake.state.count == 2
+    intake.take([*events, submitted(2 * S, "3")])
     assert intake.state.count == 3
 
 

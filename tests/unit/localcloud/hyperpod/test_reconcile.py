@@ -42,12 +42,12 @@ def test_a_healthy_cluster_needs_nothing() -> None:
 
 def test_pending_instances_are_prepared_whether_they_run_or_not() -> None:
     observed = Observation(cluster=cluster("Creating", "Pending", "Pending"), health={"i-0": Health.ALIVE})
-    assert decide(observed) == [Prepare(arn=ARN, instance_id="i-0"), Prepare(arn=ARN, instance_id="i-1")]
+    assert decide(observed) == [Prepare(instance_id="i-0"), Prepare(instance_id="i-1")]
 
 
 def test_a_pending_instance_that_died_is_begun_afresh() -> None:
     observed = Observation(cluster=cluster("InService", "Running", "Pending"), health={**ALIVE, "i-1": Health.DEAD})
-    assert decide(observed) == [Prepare(arn=ARN, instance_id="i-1", afresh=True)]
+    assert decide(observed) == [Prepare(instance_id="i-1", afresh=True)]
 
 
 @pytest.mark.parametrize("status", ["Running", "Failure"])
@@ -55,14 +55,14 @@ def test_software_is_updated_and_nodes_are_detached_on_request(status: str) -> N
     observed = Observation(
         cluster=cluster("SystemUpdating", status, status), health=ALIVE, requests={"i-0": "update", "i-1": "detach"}
     )
-    assert decide(observed) == [Update(arn=ARN, instance_id="i-0"), Detach(arn=ARN, instance_id="i-1")]
+    assert decide(observed) == [Update(instance_id="i-0"), Detach(instance_id="i-1")]
 
 
 @pytest.mark.parametrize("status", ["SystemUpdating", "AttachInProgress"])
 @pytest.mark.parametrize(("health", "afresh"), [(Health.ABSENT, False), (Health.ALIVE, False), (Health.DEAD, True)])
 def test_a_node_with_a_new_root_is_prepared_and_never_replaced(status: str, health: Health, afresh: bool) -> None:
     observed = Observation(cluster=cluster("InService", "Running", status), health={**ALIVE, "i-1": health})
-    assert decide(observed) == [Prepare(arn=ARN, instance_id="i-1", afresh=afresh)]
+    assert decide(observed) == [Prepare(instance_id="i-1", afresh=afresh)]
 
 
 def test_the_service_ends_an_update_of_software_and_the_control_plane_does_not() -> None:
@@ -84,7 +84,7 @@ def test_nothing_is_decided_about_busy_instances() -> None:
 )
 def test_a_lost_instance_is_replaced(health: Health, seen: str) -> None:
     observed = Observation(cluster=cluster(), health={**ALIVE, "i-1": health})
-    assert decide(observed) == [Replace(arn=ARN, instance_id="i-1", cause=seen, lost=True)]
+    assert decide(observed) == [Replace(instance_id="i-1", cause=seen, lost=True)]
 
 
 def test_a_node_that_slurm_does_not_reach_is_not_rebooted_without_node_recovery() -> None:
@@ -100,19 +100,19 @@ def test_a_lost_instance_without_node_recovery_waits_for_a_person() -> None:
     failed = cluster("InService", "Running", "Failure", node_recovery="None")
     assert decide(Observation(cluster=failed, health=ALIVE, attempts={"10.1.0.11": 1})) == []
     asked = decide(Observation(cluster=failed, requests={"i-1": "replace"}, health=ALIVE))
-    assert asked == [Replace(arn=ARN, instance_id="i-1", cause="BatchReplaceClusterNodes was called")]
+    assert asked == [Replace(instance_id="i-1", cause="BatchReplaceClusterNodes was called")]
 
 
 def test_instances_come_back_under_their_ids_after_the_machine_restarted() -> None:
-    expected = [Prepare(arn=ARN, instance_id="i-0"), Prepare(arn=ARN, instance_id="i-1")]
+    expected = [Prepare(instance_id="i-0"), Prepare(instance_id="i-1")]
     assert decide(Observation(cluster=cluster())) == expected
 
 
 def test_requests_are_followed() -> None:
     observed = Observation(cluster=cluster(), health=ALIVE, requests={"i-0": "reboot", "i-1": "delete"})
     expected = [
-        Reboot(arn=ARN, instance_id="i-0", cause="BatchRebootClusterNodes was called"),
-        Remove(arn=ARN, instance_id="i-1"),
+        Reboot(instance_id="i-0", cause="BatchRebootClusterNodes was called"),
+        Remove(instance_id="i-1"),
     ]
     assert decide(observed) == expected
 
@@ -135,7 +135,7 @@ def test_a_failed_replacement_is_tried_a_bounded_number_of_times() -> None:
 
 def test_a_cluster_is_in_service_once_all_run_and_slurm_is_settled() -> None:
     observed = Observation(cluster=cluster("Creating"), health=ALIVE)
-    assert decide(observed) == [SetStatus(arn=ARN, status="InService")]
+    assert decide(observed) == [SetStatus(status="InService")]
     assert decide(Observation(cluster=cluster("Creating"), health=ALIVE, slurm_settled=False)) == []
 
 
@@ -150,7 +150,7 @@ def test_a_failed_creation_names_one_instance_and_says_that_there_may_be_more() 
         'Instance i-0 failed to provision with the following error: "exit code 3 in step users" '
         "Note that multiple instances may be impacted."
     )
-    assert action == SetStatus(arn=ARN, status="Failed", message=message)
+    assert action == SetStatus(status="Failed", message=message)
 
 
 def test_a_failure_waits_a_little_for_others_to_be_named_with_it() -> None:
@@ -169,26 +169,26 @@ def test_a_failed_update_rolls_back_to_the_instances_before_it() -> None:
     assert begin.status == "RollingBack"
     assert begin.message.startswith('Instance i-1 failed to provision with the following error: "no"')
     rolling = cluster("RollingBack", "Running", "Failure")
-    assert decide(Observation(cluster=rolling, settled=frozenset({"i-0"}))) == [Remove(arn=ARN, instance_id="i-1")]
+    assert decide(Observation(cluster=rolling, settled=frozenset({"i-0"}))) == [Remove(instance_id="i-1")]
     done = cluster("RollingBack", "Running")
     (end,) = decide(Observation(cluster=done, settled=frozenset({"i-0"}), rollback_message="i-1: no"))
-    assert end == SetStatus(arn=ARN, status="InService", message="i-1: no")
+    assert end == SetStatus(status="InService", message="i-1: no")
 
 
 def test_an_instance_that_failed_before_an_update_does_not_fail_it() -> None:
     updating = cluster("Updating", "Running", "Failure")
     observed = Observation(cluster=updating, health=ALIVE, settled=frozenset({"i-0", "i-1"}))
-    assert decide(observed) == [SetStatus(arn=ARN, status="InService")]
+    assert decide(observed) == [SetStatus(status="InService")]
 
 
 def test_deletion_removes_every_instance_and_then_the_cluster() -> None:
     deleting = cluster("Deleting", "Running", "Failure")
     assert decide(Observation(cluster=deleting)) == [
-        Remove(arn=ARN, instance_id="i-0"),
-        Remove(arn=ARN, instance_id="i-1"),
+        Remove(instance_id="i-0"),
+        Remove(instance_id="i-1"),
     ]
     empty = Cluster(arn=ARN, name="dev", status="Deleting")
-    assert decide(Observation(cluster=empty)) == [SetStatus(arn=ARN, status="Deleted")]
+    assert decide(Observation(cluster=empty)) == [SetStatus(status="Deleted")]
     assert decide(Observation(cluster=empty, busy=frozenset({"i-0"}))) == []
 
 
@@ -198,13 +198,13 @@ def test_a_failed_cluster_is_left_as_it_is() -> None:
 
 def test_with_continuous_provisioning_the_cluster_is_in_service_at_once() -> None:
     creating = cluster("Creating", "Pending", "Pending", continuous=True)
-    assert decide(Observation(cluster=creating)) == [SetStatus(arn=ARN, status="InService")]
+    assert decide(Observation(cluster=creating)) == [SetStatus(status="InService")]
 
 
 def test_with_continuous_provisioning_what_never_ran_is_tried_again() -> None:
     failed = cluster("InService", "Running", "Failure", continuous=True)
     again = decide(Observation(cluster=failed, health=ALIVE, failures={"i-1": "no"}))
-    assert again == [Replace(arn=ARN, instance_id="i-1", cause="no")]
+    assert again == [Replace(instance_id="i-1", cause="no")]
 
 
 @pytest.mark.parametrize(("tried", "rest_s"), [(MAX_ATTEMPTS, 10), (MAX_ATTEMPTS + 1, 20), (MAX_ATTEMPTS + 30, 60)])
@@ -247,7 +247,7 @@ def test_a_continuous_cluster_waits_for_controller_and_login(controller: str, lo
 
 def test_a_continuous_cluster_is_in_service_before_its_workers() -> None:
     ready = Observation(cluster=of_slurm("Running", "Running", "Pending", continuous=True))
-    assert decide(ready) == [SetStatus(arn=ARN, status="InService")]
+    assert decide(ready) == [SetStatus(status="InService")]
     plain = Observation(cluster=of_slurm("Running", "Running", "Pending"))
     assert prepared(plain) == ["i-head", "i-door", "i-workers"]
 
@@ -265,7 +265,7 @@ def test_a_controller_that_failed_otherwise_is_tried_again_with_continuous_provi
     failed = of_slurm("Failure", "Running", "Running", continuous=True)
     health = dict.fromkeys(["i-head", "i-door", "i-workers"], Health.ALIVE)
     observed = Observation(cluster=failed, failures={"i-head": "its network failed"}, health=health)
-    assert decide(observed) == [Replace(arn=ARN, instance_id="i-head", cause="its network failed")]
+    assert decide(observed) == [Replace(instance_id="i-head", cause="its network failed")]
 
 
 def test_a_failed_script_of_a_worker_is_tried_again_and_the_cluster_goes_on() -> None:
@@ -274,7 +274,7 @@ def test_a_failed_script_of_a_worker_is_tried_again_and_the_cluster_goes_on() ->
     observed = Observation(
         cluster=serving, failures={"i-workers": "no"}, scripts_failed=frozenset({"i-workers"}), health=health
     )
-    assert decide(observed) == [Replace(arn=ARN, instance_id="i-workers", cause="no")]
+    assert decide(observed) == [Replace(instance_id="i-workers", cause="no")]
 
 
 EKS = {"eks_arn": "arn:aws:eks:us-west-2:123456789012:cluster/k"}
@@ -310,9 +310,9 @@ def deep(status: str, **settings: Any) -> Cluster:
 
 def test_checks_that_were_asked_for_are_run_and_those_of_an_interrupted_start_are_the_groups() -> None:
     asked = Observation(cluster=deep("Running"), health=ALIVE, requests={"i-0": "check InstanceConnectivity"})
-    assert decide(asked) == [Check(arn=ARN, instance_id="i-0", checks=("InstanceConnectivity",))]
+    assert decide(asked) == [Check(instance_id="i-0", checks=("InstanceConnectivity",))]
     interrupted = Observation(cluster=deep("DeepHealthCheckInProgress"), health=ALIVE)
-    assert decide(interrupted) == [Check(arn=ARN, instance_id="i-0", checks=("InstanceStress",))]
+    assert decide(interrupted) == [Check(instance_id="i-0", checks=("InstanceStress",))]
 
 
 def test_an_instance_that_is_lost_or_marked_while_it_is_checked_is_treated_as_any_other() -> None:
@@ -327,12 +327,10 @@ def test_an_instance_that_is_lost_or_marked_while_it_is_checked_is_treated_as_an
 
 def test_a_cluster_that_is_being_made_is_not_in_service_while_an_instance_is_checked() -> None:
     making = replace(deep("DeepHealthCheckInProgress"), status="Creating")
-    assert SetStatus(arn=ARN, status="InService") not in decide(
+    assert SetStatus(status="InService") not in decide(
         Observation(cluster=making, health=ALIVE, busy=frozenset({"i-0"}))
     )
-    assert decide(Observation(cluster=making, health=ALIVE)) == [
-        Check(arn=ARN, instance_id="i-0", checks=("InstanceStress",))
-    ]
+    assert decide(Observation(cluster=making, health=ALIVE)) == [Check(instance_id="i-0", checks=("InstanceStress",))]
 
 
 # --- many at once
@@ -382,4 +380,4 @@ def test_who_is_gone_or_was_asked_for_or_marked_is_under_no_limit_here() -> None
 
 def test_a_cluster_is_in_service_again_though_some_of_its_instances_are_held() -> None:
     observed = replace(five(Health.SILENT, accused=3, judged_lately=1), cluster=cluster("Updating", *["Running"] * 5))
-    assert decide(observed)[-1] == SetStatus(arn=ARN, status="InService")
+    assert decide(observed)[-1] == SetStatus(status="InService")

@@ -68,6 +68,4 @@ def test_an_update_that_begins_meanwhile_is_not_taken_for_one_that_is_over() -> 
 
     (cluster,) = service.clusters
     health = dict.fromkeys(("i-0", "i-1"), Health.ALIVE)
-    assert decide(Observation(cluster=cluster, health=health, requests=service.requests)) == [
-        Remove(arn=ARN, instance_id="i-1")
-    ]
+    assert decide(Observation(cluster=cluster, health=health, requests=service.requests)) == [Remove(instance_id="i-1")]

@@ -1,8 +1,8 @@
 """
 How many of the mistakes in tests/cases/mistakes the checks find: what was reached is held, by subject.
 
-A sample of each subject is checked in ``make test``, for all of them take half a minute; ``make e2e`` checks all, and
-``benchmarks/mistakes_found.py`` prints what is missed.
+A sample of each subject is checked in ``make test``, for all of them take half a minute; ``make e2e`` checks all. A
+failure names what is missed.
 """
 
 from collections.abc import Sequence

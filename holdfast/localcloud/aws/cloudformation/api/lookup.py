@@ -50,7 +50,3 @@ def paged(items: Sequence[Any], token: str | None) -> tuple[list[Any], dict[str,
 
 def present(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in (None, "")}
-
-
-def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -3,10 +3,10 @@
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
-from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
+from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present
 from holdfast.localcloud.aws.cloudformation.deployment import StackStore
 from holdfast.localcloud.aws.cloudformation.template import described
-from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.common import ServiceError, tag_list
 
 
 class TemplateViews:

@@ -5,10 +5,10 @@ import uuid
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
-from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
+from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present
 from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, StackStore
 from holdfast.localcloud.aws.cloudformation.template import described
-from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.common import ServiceError, tag_list
 
 NO_DRIFT = {"StackDriftStatus": "NOT_CHECKED"}
 NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}

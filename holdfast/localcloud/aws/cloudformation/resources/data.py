@@ -287,8 +287,3 @@ class SecretTargetAttachment(ResourceHandler):
         content |= {key: value for key, value in known.items() if value is not None}
         client.put_secret_value(SecretId=secret, SecretString=json.dumps(content))
         return Made(physical_id=secret, attributes={"Id": secret})
-
-    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        return self.create(context, properties)
-
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None: ...

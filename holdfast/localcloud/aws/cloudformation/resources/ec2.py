@@ -86,14 +86,10 @@ class VpcEndpoint(GenericHandler):
 
     def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         changes: dict[str, Any] = {}
-        for name, noun in (
-            ("RouteTableIds", "RouteTableIds"),
-            ("SubnetIds", "SubnetIds"),
-            ("SecurityGroupIds", "SecurityGroupIds"),
-        ):
+        for name in ("RouteTableIds", "SubnetIds", "SecurityGroupIds"):
             before, after = set(old.get(name, [])), set(properties.get(name, []))
             if old and before != after:
-                changes |= {f"Add{noun}": sorted(after - before), f"Remove{noun}": sorted(before - after)}
+                changes |= {f"Add{name}": sorted(after - before), f"Remove{name}": sorted(before - after)}
         changes = {key: value for key, value in changes.items() if value}
         if changes:
             context.client("ec2").modify_vpc_endpoint(VpcEndpointId=made.physical_id, **changes)

@@ -11,6 +11,7 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
     ResourceContext,
     ResourceError,
     ignore_gone,
+    tag_pairs,
 )
 from holdfast.localcloud.kubernetes.addons import stand_in
 
@@ -67,12 +68,8 @@ class EksClusterHandler(GenericHandler):
                 client.update_cluster_config(name=name, **self.arguments("update", {key: value}))
             self.wait(context, made, properties)
         if "Tags" in changed:
-            self.retag(context, made, _tags(properties), _tags(old))
+            self.retag(context, made, tag_pairs(properties.get("Tags")), tag_pairs(old.get("Tags")))
         return self.read(context, made, properties)
-
-
-def _tags(properties: Properties) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
 
 
 class Addon(GenericHandler):

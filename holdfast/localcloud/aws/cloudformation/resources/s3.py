@@ -189,8 +189,5 @@ class BucketPolicy(ResourceHandler):
         context.client("s3").put_bucket_policy(Bucket=properties["Bucket"], Policy=document)
         return Made(physical_id=properties["Bucket"], attributes={"Bucket": properties["Bucket"]})
 
-    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        return self.create(context, properties)
-
     def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("s3").delete_bucket_policy, Bucket=properties["Bucket"])

@@ -42,7 +42,7 @@ class Governance:
         ClusterSchedulerConfigVersion: int = 0,  # noqa: ARG002 - the latest is kept
     ) -> dict[str, Any]:
         with self._clusters.lock:
-            return _shown(self.schedulers.get(ClusterSchedulerConfigId))
+            return described(self.schedulers.get(ClusterSchedulerConfigId))
 
     def list_cluster_scheduler_configs(
         self, *, ClusterArn: str = "", MaxResults: int | None = None, NextToken: str | None = None, **_: Any
@@ -74,7 +74,7 @@ class Governance:
         ComputeQuotaVersion: int = 0,  # noqa: ARG002 - the latest is kept
     ) -> dict[str, Any]:
         with self._clusters.lock:
-            return _shown(self.quotas.get(ComputeQuotaId))
+            return described(self.quotas.get(ComputeQuotaId))
 
     def list_compute_quotas(
         self, *, ClusterArn: str = "", MaxResults: int | None = None, NextToken: str | None = None, **_: Any
@@ -155,11 +155,11 @@ class Governance:
 
     def _governing(self, shelf: RecordStore, cluster_arn: str) -> list[dict[str, Any]]:
         with self._clusters.lock:
-            shown = [_shown(record) for _, record in shelf.items()]
+            shown = [described(record) for _, record in shelf.items()]
         return [one for one in shown if cluster_arn in ("", one["ClusterArn"])]
 
 
-def _shown(record: Record) -> dict[str, Any]:
+def described(record: Record) -> dict[str, Any]:
     content = {key: value for key, value in copy.deepcopy(record.content).items() if key != "Tags"}
     status = record.status(settled=SETTLED.get(record.doing, ""))
     return {**content, "Status": STATUS.get(status, status)}

@@ -2,7 +2,6 @@
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
-import copy
 import secrets
 import threading
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, page, tag_dict
 from holdfast.localcloud.aws.iam import Rights
+from holdfast.localcloud.aws.sagemaker.records.governance import STATUS, described
 
-STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
 DEFAULT_VERSION = "3.4"
 
 
@@ -70,14 +69,13 @@ class Mlflow:
 
     def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
         with self._lock:
-            record = self.apps.get(Arn)
-            return {**_shown(record), "Status": _status(record)}
+            return described(self.apps.get(Arn))
 
     def list_mlflow_apps(
         self, *, MaxResults: int | None = None, NextToken: str | None = None, **_: Any
     ) -> dict[str, Any]:
         with self._lock:
-            found = [{**_shown(record), "Status": _status(record)} for _, record in self.apps.items()]
+            found = [described(record) for record in self.apps.values()]
         shown, more = page(found, size=MaxResults, token=NextToken)
         return {"Summaries": shown, **more}
 
@@ -97,12 +95,3 @@ def _change(record: Record, changes: dict[str, Any]) -> None:
         raise ServiceError("ConflictException", f"The MLflow resource is {STATUS[record.doing]}.")
     record.content |= {**changes, "LastModifiedTime": now()}
     record.begin("UPDATING")
-
-
-def _shown(record: Record) -> dict[str, Any]:
-    return {key: value for key, value in copy.deepcopy(record.content).items() if key != "Tags"}
-
-
-def _status(record: Record) -> str:
-    status = record.status(settled="Created" if record.doing == "CREATING" else "Updated")
-    return STATUS.get(status, status)

@@ -171,9 +171,6 @@ class InertHandler(ResourceHandler):
     def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return made
 
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        return None
-
     def _made(self, context: ResourceContext, name: str) -> Made:
         if not self._arn:
             return Made(physical_id=name)

@@ -41,12 +41,6 @@ class FirstNodes(ResourceHandler):
             f"logs of its nodes in /aws/sagemaker/Clusters/{name}; for scarce capacity set install_on_nodes to false"
         )
 
-    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        return self.create(context, properties)
-
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        return None
-
     @staticmethod
     def _running(context: ResourceContext, name: str) -> bool:
         pages = context.client("sagemaker").get_paginator("list_cluster_nodes").paginate(ClusterName=name)
@@ -64,9 +58,3 @@ class GuardDutyLeftovers(ResourceHandler):
         if not properties.get("VpcId"):
             raise ResourceError(f"{self.type}: VpcId must be given")
         return Made(physical_id=str(properties["VpcId"]))
-
-    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        return self.create(context, properties)
-
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        return None

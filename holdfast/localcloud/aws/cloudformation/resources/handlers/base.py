@@ -91,13 +91,12 @@ class ResourceHandler(ABC):
     def create(self, context: ResourceContext, properties: Properties) -> Made:
         """Create the resource and wait until it is ready."""
 
-    @abstractmethod
     def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        """Update in place. Called only if no create-only property differs."""
+        """Update in place. Called only if no create-only property differs. Default: what creates it overwrites it."""
+        return self.create(context, properties)
 
-    @abstractmethod
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        """Delete the resource and wait. A missing one is no error."""
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:  # noqa: B027 - the default
+        """Delete the resource and wait. A missing one is no error. Default: nothing is left."""
 
 
 def gone(error: ClientError) -> bool:
