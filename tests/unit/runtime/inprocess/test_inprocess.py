@@ -674,7 +674,7 @@ def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_ge
         raise ValueError("a mistake")
 
     program.train(3, inside=once(1, fail))
-    assert [message.step for message in launcher.said if isinstance(message, Raised)] == [1]
+    assert launcher.wait(Raised).step == 1
 
 
 def test_what_a_script_makes_of_the_loss_of_a_peer_is_no_error_of_its_own(launcher: FakeLauncher) -> None:
