@@ -34,14 +34,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(_context: object, *, node: str, argv: list[str]) -> Any:
         made.asked.append((node, argv[0], argv[-1]))
-        text = "ip-10-1-0-5\nip-10-1-0-6\n" if argv[0] == "scontrol" else json.dumps(made.answer)
-        return SimpleNamespace(returncode=0, stdout=text, stderr="")
+        return SimpleNamespace(returncode=0, stdout=json.dumps(made.answer), stderr="")
 
     context = SimpleNamespace(orchestrator="slurm", session=SimpleNamespace(cloud="local"))
     monkeypatch.setattr("holdfast.cli.commands.jobs.scale.locate", lambda **_: context)
     for name, value in {
         "known_jobs": lambda _context, *, jobs: made.records,
-        "controller_hostname": lambda _context: "head",
         "run": run,
     }.items():
         monkeypatch.setattr(f"holdfast.cli.deployed.sizes.{name}", value)
@@ -84,7 +82,7 @@ def test_the_launcher_on_the_first_node_of_the_job_is_asked(cluster: Any) -> Non
     code, text = said("12", "3")
 
     assert (code, text) == (0, "job 12: resize requested: 3 nodes; watch with: holdfast events --follow\n")
-    assert cluster.asked == [("head", "scontrol", "ip-10-1-0-[5-8]"), ("ip-10-1-0-5", "python3", "scale 3")]
+    assert cluster.asked == [("ip-10-1-0-5", "python3", "scale 3")]
 
 
 def test_what_the_launcher_refuses_is_said(cluster: Any) -> None:

@@ -195,7 +195,7 @@ def test_the_agent_puts_what_a_job_forged_as_the_jobs(logs: Path, monkeypatch: p
     from holdfast_agent.service import shippers
 
     streams = Streams()
-    monkeypatch.setattr(aws, "Api", lambda **_: streams)
+    monkeypatch.setattr("holdfast_agent.service.shipping.Api", lambda **_: streams)
     monkeypatch.setattr(aws.Settings, "read", classmethod(lambda _: None))
     configuration = Configuration(
         cluster_name="dev", node_instance_id=NODE, events_path=str(logs), state_path=str(logs.parent / "state/one.json")
