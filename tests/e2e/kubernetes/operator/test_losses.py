@@ -183,8 +183,8 @@ def test_an_upgrade_of_six_nodes_one_at_a_time_loses_no_step(job: Job, capsys: p
     printed, mistakes = child.communicate(timeout=1500)
     assert child.returncode == 0, printed + mistakes
 
-    assert f"job default/{JOB}: spares take over from each batch" in printed
-    assert f"upgraded: workers ({WORKERS})" in printed
+    assert f"job {JOB}: spares take over from each batch" in printed
+    assert f"upgraded: workers ({WORKERS})" in printed, printed
     updated = Counter(one["node"] for one in job.cluster.kinds("node_updated", since_ns=began_ns))
     assert sorted(updated.values()) == [1] * WORKERS
     job.cluster.until(lambda: job.trains_after(time.time_ns() - 2_000_000_000), what="training", within_s=60)
