@@ -64,8 +64,8 @@ def _on_kubernetes(context: Context, nodes: Sequence[NodeFacts]) -> dict[str, An
             JobFacts(
                 job=str(one.job),
                 ranks=frozenset(host_of[name] for name in one.nodes if name in host_of),
-                spare_count=sizes.get(one.job, {}).get("spares", 0),
-                least=sizes.get(one.job, {}).get("min", 0),
+                spare_count=sizes.get(one.job, (0, 0))[0],
+                least=sizes.get(one.job, (0, 0))[1],
                 launched=one.job in sizes,
             )
             for one in jobs

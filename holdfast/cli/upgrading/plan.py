@@ -125,8 +125,8 @@ def problems_of(situation: Situation, request: Request) -> list[str]:
         found.append(f"got --release {request.release}; allowed: a release of HyperPod's AMI such as 1.2.3")
     if request.release and request.image_id:
         found.append("got --release and --image; allowed: one of them")
-    batches = {"--batch": request.batch, "--wait": request.wait_s is not None}
-    if situation.orchestrator == "slurm" and (given := [name for name, value in batches.items() if value]):
+    is_given = {"--batch": request.batch > 0, "--wait": request.wait_s is not None}
+    if situation.orchestrator == "slurm" and (given := [name for name in is_given if is_given[name]]):
         found.append(f"got {' and '.join(given)}; allowed: with EKS only, Slurm's groups are updated at once")
     found += [
         f"group {group.name} has the AMI {group.image}; add --image AMI, or --image default"

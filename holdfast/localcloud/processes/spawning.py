@@ -162,7 +162,7 @@ def _wait_until_ready(
                 f"its log ends with:\n{_tail(log)}"
             )
         time.sleep(pause_s)
-        idle_s += pause_s  # where this process itself did not run for a while, nor did that one
+        idle_s += pause_s  # not by the clock: a machine that stood still has held up both processes
         if took_s > 5.0:
             pause_s = LONGEST_POLL_S
 

@@ -51,14 +51,27 @@ def workload(context: Context, *, job: str) -> Workload | None:
     return next((one for one in known_workloads(context) if one.job == requested), None)
 
 
-def operated_sizes(context: Context) -> dict[JobName, dict[str, Any]]:
-    """``nodes`` of each HoldfastJob, by the job that it is or carries out. Raises: CommandError."""
+def operated_sizes(context: Context) -> dict[JobName, tuple[int, int]]:
+    """
+    Spare nodes of each HoldfastJob, and its fewest nodes (0: its size is fixed), by the job that it is or carries out.
+
+    Its definition is open, so a value that the operator refuses counts as none. Raises: CommandError.
+    """
     client = sign_in(context).client
     try:
         found = _listed(client, version=JOB_API, plural=JOB_PLURAL)
     except KubernetesError as error:
         raise CommandError(f"the HoldfastJobs of the cluster cannot be listed: {error}", exit_code=1) from None
-    return {_requested_by(one): one["spec"]["nodes"] for one in found}
+    return {_requested_by(one): _sizes(one["spec"].get("nodes")) for one in found}
+
+
+def _sizes(nodes: Any) -> tuple[int, int]:
+    given = nodes if isinstance(nodes, dict) else {}
+    listed = given.get("sizes")
+    sizes = listed if isinstance(listed, list) else [given.get(name) for name in ("min", "size", "max")]
+    whole = [one for one in sizes if isinstance(one, int)]
+    spares = given.get("spares")
+    return spares if isinstance(spares, int) else 0, min(whole) if len(set(whole)) > 1 else 0
 
 
 def _requested_by(job: Object) -> JobName:
